@@ -164,5 +164,15 @@ TEST(Linear, RefusesWhatDoesNotFit) {
   EXPECT_THROW((Linear<float>({0, 2}, random)), ShapeError);
 }
 
+TEST(Linear, RefusesItselfAsItsGradients) {
+  Random random(7);
+  Linear<float> layer({4, 2}, random);
+  const auto before = layer.weight;
+  Linear<float>::Saved saved;
+  layer.forward(Tensor<float, 2>({3, 4}, 0.5f), saved);
+  EXPECT_THROW(layer.backward(Tensor<float, 2>({3, 2}), saved, layer), InvalidArgument);
+  EXPECT_EQ(layer.weight, before);
+}
+
 }  // namespace
 }  // namespace heed::test

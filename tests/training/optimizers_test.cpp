@@ -199,9 +199,10 @@ TEST(Sgd, RefusesSettingsAndShapes) {
   EXPECT_THROW(Sgd(model, {.momentum = 1}), InvalidArgument);
   EXPECT_THROW(Sgd(model, {.weight_decay = -1}), InvalidArgument);
   Sgd optimizer(model);
-  EXPECT_THROW(optimizer.step(model, model, {.learning_rate = NAN}), InvalidArgument);
-  EXPECT_THROW(optimizer.step(model, model, {.max_gradient_norm = 0}), InvalidArgument);
   TinyModel<double> other;
+  EXPECT_THROW(optimizer.step(model, other, {.learning_rate = NAN}), InvalidArgument);
+  EXPECT_THROW(optimizer.step(model, other, {.max_gradient_norm = 0}), InvalidArgument);
+  EXPECT_THROW(optimizer.step(model, model), InvalidArgument);
   other.bias = Tensor<double, 1>({6});
   EXPECT_THROW(optimizer.step(model, other), ShapeError);
 }

@@ -240,10 +240,18 @@ consteval bool expect_members() {
   return true;
 }
 
-/// Throws ShapeError where `gradients`, to which a backward pass adds, has another shape than its
-/// layer.
+/// Throws InvalidArgument where gradients are the layer or model itself.
+template <class Layer>
+void expect_apart(const Layer& layer, const Layer& gradients) {
+  if (&layer != &gradients) return;
+  throw_invalid_argument(
+      "the gradients are the weights themselves; zeros_like(model) makes gradients");
+}
+/// The same, and ShapeError where `gradients`, to which a backward pass adds, has another shape
+/// than its layer.
 template <HasMembers Layer>
 void check_gradients(const Layer& layer, const Layer& gradients) {
+  expect_apart(layer, gradients);
   ParameterWalk walk{2, {false, false}, nullptr};
   walk_parameters<Layer>(walk, {const_cast<Layer*>(&layer), const_cast<Layer*>(&gradients)});
 }

@@ -225,8 +225,9 @@ class Sgd {
   /// Moves the weights against the gradients. Gradients that are not finite change nothing; the
   /// report says so. Throws, before the first write, ShapeError when shapes differ, and
   /// InvalidArgument for a learning rate that is negative or not finite, a max_gradient_norm that
-  /// is not above 0, and a gradient_scale that is not finite.
+  /// is not above 0, a gradient_scale that is not finite, and gradients that are the model.
   StepReport step(Model& model, const Model& gradients, const StepOptions& options = {}) {
+    detail::expect_apart(model, gradients);
     const auto plan = detail::plan_step("Sgd", options_.learning_rate, gradients, options);
     if (!plan.report.taken) return plan.report;
     for_each_parameter(
@@ -310,8 +311,9 @@ class Adam {
   /// Moves the weights against the gradients. Gradients that are not finite change nothing; the
   /// report says so. Throws, before the first write, ShapeError when shapes differ, and
   /// InvalidArgument for a learning rate that is negative or not finite, a max_gradient_norm that
-  /// is not above 0, and a gradient_scale that is not finite.
+  /// is not above 0, a gradient_scale that is not finite, and gradients that are the model.
   StepReport step(Model& model, const Model& gradients, const StepOptions& options = {}) {
+    detail::expect_apart(model, gradients);
     const auto plan = detail::plan_step(name(), options_.learning_rate, gradients, options);
     if (!plan.report.taken) return plan.report;
     for_each_parameter(
