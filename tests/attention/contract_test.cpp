@@ -82,6 +82,28 @@ TEST_P(Contract, R2ARowThatSeesNothingIsExactlyZero) {
   }
 }
 
+TEST_P(Contract, R2WithASinkItsLogSumExpIsTheSink) {
+  const Shape shape{1, 60, 2, 40, 60, 8, 4};
+  const Inputs<float> in(shape, 36);
+  std::vector<float> sinks;
+  for (int head = 0; head < 60; ++head) sinks.push_back(0.37f * static_cast<float>(head) - 9);
+  for (const Index rows : {shape.queries, Index{1}}) {  // as few as are decoded too
+    AttentionOptions<float> options;
+    options.sinks = sinks;
+    options.first_query = 0;
+    Tensor<float, 3> lse({1, 60, rows});
+    options.log_sum_exp = lse;
+    attention(in.queries.view().slice(2, 0, rows), in.keys, in.values, Sparse{}, options);
+    for (Index head = 0; head < 60; ++head) {
+      for (Index q = 0; q < rows; ++q) {
+        if (q <= 3 || q % 10 == 0) {
+          EXPECT_EQ(lse(0, head, q), sinks[static_cast<std::size_t>(head)]) << head << " " << q;
+        }
+      }
+    }
+  }
+}
+
 TEST_P(Contract, R3NothingHidesNaN) {
   for (const Index keys : {1, 5, 16, 17, 64, 97, 200}) {
     const Shape shape{1, 1, 1, keys, keys, 8, 5};

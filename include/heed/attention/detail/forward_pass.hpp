@@ -309,12 +309,12 @@ class QueryBlockPass {
     return finite;
   }
 
-  void find_factors() {
+  /// Null without sinks.
+  const T* sink() const {
     const auto& sinks = args_.score_mods.sinks;
-    const T* sink =
-        sinks.empty() ? nullptr : &sinks[static_cast<std::size_t>(head_ + args_.head_offset)];
-    find_output_factors(sink, scratch_.total, rows_, scratch_.factors);
+    return sinks.empty() ? nullptr : &sinks[static_cast<std::size_t>(head_ + args_.head_offset)];
   }
+  void find_factors() { find_output_factors(sink(), scratch_.total, rows_, scratch_.factors); }
 
   void write_weights(const VisibleKeys& seen, T* maximum, const TensorView<T, 2>& out) {
     simd::KeyBlock<T> block{
@@ -360,7 +360,9 @@ class QueryBlockPass {
     const auto& view = args_.log_sum_exp.view();
     for (Index i = 0; i < rows_; ++i) {
       view(item_, head_, row_ + i * step_) =
-          log_sum_exp_of(scratch_.total.maximum[i], scratch_.total.sum[i]);
+          sink() != nullptr && !saw_keys(scratch_.factors[i])
+              ? *sink()  // not rounded to bits and back
+              : log_sum_exp_of(scratch_.total.maximum[i], scratch_.total.sum[i]);
     }
   }
 
