@@ -3,6 +3,7 @@
 
 // Definitions of <heed/io/npy.hpp>, which includes this file.
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -72,9 +73,10 @@ class NpyHeaderParser {
     if (bytes_.size() < begin) fail("file ends inside the header length");
     std::size_t length = byte(8) | byte(9) << 8;
     if (major > 1) length |= byte(10) << 16 | byte(11) << 24;
-    if (length > longest_header || length > bytes_.size() - begin) {
+    const std::size_t most = std::min(longest_header, bytes_.size() - begin);
+    if (length > most) {
       fail("header of ", length, " bytes in a file of ", bytes_.size(), ", expected at most ",
-           longest_header);
+           most);
     }
     end_ = begin + length;
     return begin;
