@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -171,6 +172,31 @@ TEST_F(FileTest, ReplacingKeepsPermissionsAndOpenReadersSeeTheOldFile) {
   std::string seen;
   reader >> seen;
   EXPECT_EQ(seen, "old") << "overwritten in place, not renamed over";
+}
+
+std::string watched;
+volatile mode_t seen_mode = 0;
+
+TEST_F(FileTest, WhileItIsWrittenANewFileIsOpenToNoMoreThanTheOldOne) {
+  write(path("x"), "old");
+  ASSERT_EQ(::chmod(path("x").c_str(), 0600), 0);
+  watched = path("x") + "." + std::to_string(::getpid()) + "-0.tmp";
+  // A limit stops the writer in the middle of the file, where the handler looks at it.
+  const auto previous = std::signal(SIGXFSZ, [](int) {
+    struct stat status {};
+    seen_mode = ::stat(watched.c_str(), &status) == 0 ? status.st_mode & 07777 : 0;
+  });
+  const mode_t mask = ::umask(0);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit limit{2, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  EXPECT_THROW(write(path("x"), "newer"), FileError);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ::umask(mask);
+  std::signal(SIGXFSZ, previous);
+  EXPECT_EQ(static_cast<unsigned>(seen_mode), 0600u);
+  EXPECT_EQ(read(path("x")), "old");
 }
 
 TEST_F(FileTest, NewFilesObeyTheUmask) {

@@ -76,9 +76,10 @@ std::vector<std::byte> read_file(const FilePath& path);
 
 /// Writes a file completely or not at all: the new file is written beside the old one, flushed to
 /// the disk, then renamed over it, so that a crash at any moment leaves either the old file or the
-/// new one. A replaced file passes on its permissions, and a symbolic link to it stays, also one to
-/// a file that is yet to be created. A device or a pipe is written to as it is, and so is an open
-/// file that /dev/stdout or /dev/fd/N names. Throws FileError.
+/// new one. A replaced file passes on its permissions, and the new one has no others while it is
+/// written. A symbolic link to it stays, also one to a file that is yet to be created. A device or
+/// a pipe is written to as it is, and so is an open file that /dev/stdout or /dev/fd/N names.
+/// Throws FileError.
 void write_file_parts(const FilePath& path, detail::FileParts parts);
 /// The same for one contiguous part.
 void write_file(const FilePath& path, std::span<const std::byte> bytes);

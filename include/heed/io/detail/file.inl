@@ -61,13 +61,13 @@ inline std::string temporary_stem(const std::string& path) {
   return path.substr(0, end);
 }
 
-/// Creates a new file in the folder of `path`, with the usual permissions of new files; its name
-/// goes to `name`. Returns a descriptor, or a negative number with errno set.
-inline int create_beside(const std::string& path, std::string& name) {
+/// Creates a new file in the folder of `path`, with these permissions as far as the umask lets
+/// them; its name goes to `name`. Returns a descriptor, or a negative number with errno set.
+inline int create_beside(const std::string& path, mode_t permissions, std::string& name) {
   const std::string stem = temporary_stem(path);
   for (int attempt = 0; attempt < 1000; ++attempt) {
     name = stem + "." + std::to_string(::getpid()) + "-" + std::to_string(attempt) + ".tmp";
-    const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, permissions);
     if (file >= 0 || errno != EEXIST) return file;
   }
   return -1;
@@ -129,9 +129,12 @@ inline void write_into(const std::string& path, const OpenFile& file, FileParts 
 /// Writes the parts to a new file, which then takes the place of `path`.
 inline void replace_file(const std::string& path, FileParts parts, const mode_t* old_mode) {
   std::string temporary;
-  const OpenFile file(create_beside(path, temporary));
+  // Whom the old file shuts out does not see the new one either, not even while it is written.
+  const mode_t permissions = old_mode != nullptr ? *old_mode & 0777 : 0666;
+  const OpenFile file(create_beside(path, permissions, temporary));
   if (!file.valid()) throw_file_error(path, ": ", std::strerror(errno));
   std::string failure = write_and_sync(file.get(), parts);
+  // Not before, as writing takes away the bits of setuid and setgid.
   if (failure.empty() && old_mode != nullptr && ::fchmod(file.get(), *old_mode & 07777) != 0) {
     failure = std::strerror(errno);
   }
