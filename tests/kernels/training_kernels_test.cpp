@@ -102,10 +102,10 @@ TEST_P(TrainingKernels, Exponentials) {
 }
 
 template <class T>
-void check_adam(double tolerance) {
+void check_adam(double keep1, double tolerance) {
   const simd::AdamUpdate<T> update{.factor = T(0.5),
                                    .added = T(0.01),
-                                   .keep1 = T(0.1),
+                                   .keep1 = T(keep1),
                                    .beta2 = T(0.99),
                                    .keep2 = T(0.01),
                                    .inverse_root = T(3),
@@ -121,7 +121,7 @@ void check_adam(double tolerance) {
   simd::training_kernels<T>().adam(update, w.data(), gradient.data(), m.data(), v.data(), count);
   for (std::size_t i = 0; i < w.size(); ++i) {
     const double slope = 0.5 * gradient[i] + 0.01 * weights[i];
-    const double mean = first[i] + 0.1 * (slope - first[i]);
+    const double mean = first[i] + keep1 * (slope - first[i]);
     const double square = 0.99 * second[i] + 0.01 * slope * slope;
     EXPECT_NEAR(m[i], mean, tolerance);
     EXPECT_NEAR(v[i], square, tolerance * (1 + square));
@@ -140,8 +140,35 @@ void check_adam(double tolerance) {
 }
 
 TEST_P(TrainingKernels, Adam) {
-  check_adam<float>(1e-6);
-  check_adam<double>(1e-14);
+  check_adam<float>(0.1, 1e-6);
+  check_adam<double>(0.1, 1e-14);
+  check_adam<float>(0.75, 1e-6);
+  check_adam<double>(0.75, 1e-14);
+}
+
+/// A mean that forgets more than half of itself has no rounding error of what it forgets.
+template <class T>
+void check_forgetting(double relative) {
+  const Index count = 37;
+  const std::vector<T> gradient(count, T(1e-8));
+  for (const double keep : {0.75, 1.}) {
+    simd::AdamUpdate<T> update{};
+    update.factor = update.epsilon = 1;
+    update.keep1 = T(keep);
+    std::vector<T> weights(count), mean(count, T(keep < 1 ? 1e-7 : 3)), square(count);
+    const double expected = keep * 1e-8 + (1 - keep) * static_cast<double>(mean[0]);
+    simd::training_kernels<T>().adam(update, weights.data(), gradient.data(), mean.data(),
+                                     square.data(), count);
+    for (const T value : mean) {
+      EXPECT_NEAR(value / expected, 1, relative) << keep;
+      EXPECT_TRUE(keep < 1 || value == T(1e-8)) << value;
+    }
+  }
+}
+
+TEST_P(TrainingKernels, AMeanWithoutMemoryIsTheGradient) {
+  check_forgetting<float>(4e-7);
+  check_forgetting<double>(1e-15);
 }
 
 INSTANTIATE_TEST_SUITE_P(Sets, TrainingKernels, ::testing::ValuesIn(supported_sets()),

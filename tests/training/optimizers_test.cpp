@@ -240,6 +240,21 @@ TEST(Adam, EqualsPyTorchForFiftySteps) {
   EXPECT_LT(difference_from_torch(AdamW(model, apart), model, "adamw"), 1e-12);
 }
 
+struct Single {
+  Tensor<float, 1> value{{1}};
+  static auto members(auto& model) { return Members{member("value", model.value)}; }
+};
+
+TEST(Adam, AShortMemoryForgetsAsPyTorchs) {
+  Single model, gradient;
+  Adam optimizer(model, {.learning_rate = 1, .beta1 = 0, .beta2 = 0});
+  for (const auto& [slope, expected] : {std::pair{1.f, -1.f}, {1e-8f, -1.5f}}) {
+    gradient.value(0) = slope;
+    optimizer.step(model, gradient);
+    EXPECT_NEAR(model.value(0), expected, 1e-6);
+  }
+}
+
 TEST(Adam, FloatFollowsDouble) {
   Random random(1);
   const auto from = random_tiny_model<double>(random);

@@ -356,12 +356,22 @@ struct TrainingTable {
 
   HEED_KERNEL static void adam(const AdamUpdate<T>& update, T* weights, const T* gradient, T* first,
                                T* second, Index count) {
+    if (update.keep1 > T{0.5})
+      return adam_steps<true>(update, weights, gradient, first, second, count);
+    adam_steps<false>(update, weights, gradient, first, second, count);
+  }
+  /// As torch.lerp, the new mean begins at what it is nearer to: with `forgets`, β1 < 0.5, at the
+  /// gradient, so that no rounding error of a large old mean stays in a small new one.
+  template <bool forgets>
+  HEED_SIMD static void adam_steps(const AdamUpdate<T>& update, T* weights, const T* gradient,
+                                   T* first, T* second, Index count) {
     for_each_vector<S>(count, [&](Index i, Index left) HEED_LAMBDA {
       const V weight = Rows::load_some(weights + i, left);
       const V slope = S::fma(S::broadcast(update.added), weight,
                              S::broadcast(update.factor) * Rows::load_some(gradient + i, left));
-      V mean = Rows::load_some(first + i, left);
-      mean = S::fma(S::broadcast(update.keep1), slope - mean, mean);
+      const V old = Rows::load_some(first + i, left);
+      const V mean = forgets ? S::fma(S::broadcast(1 - update.keep1), old - slope, slope)
+                             : S::fma(S::broadcast(update.keep1), slope - old, old);
       const V square = S::fma(S::broadcast(update.keep2) * slope, slope,
                               S::broadcast(update.beta2) * Rows::load_some(second + i, left));
       const V size = S::fma(square_root<S>(square), S::broadcast(update.inverse_root),
