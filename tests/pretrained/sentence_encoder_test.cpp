@@ -163,6 +163,29 @@ TEST(SentenceEncoder, AFolderSaysHowToPoolAndWhereToCut) {
   }
 }
 
+TEST(SentenceEncoder, AModuleThatItLacksIsRefused) {
+  const Folder folder("bert");
+  folder.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n");
+  const auto refusal = [&](const std::string& more) {
+    folder.write("modules.json", R"([{"idx": 0, "name": "0", "path": "",
+        "type": "sentence_transformers.models.Transformer"})" +
+                                     more + "]");
+    return file_error_of([&] { SentenceEncoder<float>::read(folder.path()); });
+  };
+  EXPECT_EQ(refusal(""), "");
+  EXPECT_EQ(refusal(R"(, {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"},
+      {"type": "sentence_transformers.sentence_transformer.modules.normalize.Normalize"})"),
+            "");
+  const auto dense = refusal(R"(, {"type": "sentence_transformers.models.Dense"})");
+  EXPECT_NE(dense.find("modules.json: byte "), std::string::npos) << dense;
+  EXPECT_NE(dense.find("a module 'sentence_transformers.models.Dense', expected Transformer, "
+                       "Pooling or Normalize"),
+            std::string::npos)
+      << dense;
+  EXPECT_NE(refusal(R"(, {"type": "OtherPooling"})").find("'OtherPooling'"), std::string::npos);
+  EXPECT_NE(refusal(R"(, {"name": "2"})").find("a module ''"), std::string::npos);
+}
+
 TEST(SentenceEncoder, VectorsOfLengthOneThatPaddingDoesNotChange) {
   expect_padding_and_batch_change_nothing(small<float>(), letters);
   expect_padding_and_batch_change_nothing(small<double>(), letters);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <heed/core/error.hpp>
+#include <heed/io/detail/json_reader.hpp>
 #include <heed/io/file.hpp>
 #include <heed/models/encoder.hpp>
 #include <heed/pretrained/load_model.hpp>
@@ -41,10 +42,12 @@ class SentenceEncoder {
     model_.pack();
   }
   /// Loads a folder with config.json, model.safetensors, a tokenizer and, if it has them, the
-  /// tokenizer_config.json, 1_Pooling/config.json, and the max_seq_length of
+  /// tokenizer_config.json, modules.json, 1_Pooling/config.json, and the max_seq_length of
   /// sentence_bert_config.json; see set_products. Throws FileError, also for another pooling than
-  /// the mean, and InvalidArgument for `products` that T does not have.
+  /// the mean and for modules other than Transformer, Pooling and Normalize, and InvalidArgument
+  /// for `products` that T does not have.
   static SentenceEncoder read(const FilePath& folder, Products products = Products::exact) {
+    refuse_other_modules(folder + "/modules.json");
     refuse_other_pooling(folder + "/1_Pooling/config.json");
     auto model = load_bert<T>(folder);
     const Index length = length_in(folder + "/sentence_bert_config.json", model.options.max_length);
@@ -111,6 +114,26 @@ class SentenceEncoder {
     if (length >= 2 && length <= model_.options.max_length) return length;
     throw_invalid_argument("SentenceEncoder: max_length ", length, ", expected 2 to ",
                            model_.options.max_length);
+  }
+  /// Types are Python classes, "sentence_transformers.models.Pooling"; their modules have moved.
+  static void refuse_other_modules(const std::string& path) {
+    if (!detail::exists(path)) return;
+    const auto bytes = read_file(path);
+    detail::JsonReader json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+    json.array([&] {
+      std::string type;
+      json.object([&](const std::string& key) {
+        if (key == "type") {
+          type = json.string();
+        } else {
+          json.skip();
+        }
+      });
+      const std::string name = type.substr(type.rfind('.') + 1);
+      if (name == "Transformer" || name == "Pooling" || name == "Normalize") return;
+      json.fail("a module ", quote(type), ", expected Transformer, Pooling or Normalize");
+    });
+    json.end();
   }
   static void refuse_other_pooling(const std::string& path) {
     if (!detail::exists(path)) return;
