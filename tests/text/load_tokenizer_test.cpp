@@ -200,6 +200,26 @@ TEST(WordPieceJson, FollowsItsSettings) {
   equals(pieces("word\": 100", "word\": 2"), {.longest_word = 2});
 }
 
+TEST(WordPieceJson, AddedTokensOfTheVocabularyAreNames) {
+  const std::string list = "\"added_tokens\": [";
+  const auto with = [&](const std::string& settings) {
+    return pieces(list, list + R"({"id": 801, "content": "un", "special": true)" + settings + "},");
+  };
+  // The numbers are those of tokenizers 0.23.
+  using Ids = std::vector<Index>;
+  const Ids named = {66, 801, 7, 7, 61, 67}, text = {66, 748, 7, 7, 61, 67};
+  EXPECT_EQ(with("").encode("xun##s y", SpecialTokens::recognized), named);
+  EXPECT_EQ(with("").encode("xun##s y"), text);
+  EXPECT_EQ(with("").encode("AUNb [SEP]a", SpecialTokens::recognized), (Ids{43, 748, 461, 3, 43}));
+  for (const char* other : {R"(, "special": false)", R"(, "normalized": true)"}) {
+    const auto refusal = file_error_of(
+        [&] { pieces(list, list + R"({"id": 801, "content": "un")" + other + "},"); });
+    EXPECT_NE(refusal.find("added token 'un' is not special, or normalized"), std::string::npos)
+        << refusal;
+  }
+  pieces("\"special\": true", R"("special": true, "normalized": true)");  // [UNK]
+}
+
 TEST(WordPieceJson, RefusesWhatItWouldReadWrongly) {
   for (const auto& [from, to, word] :
        {std::tuple{"BertNormalizer", "Lowercase", "'Lowercase', expected 'BertNormalizer'"},

@@ -80,6 +80,14 @@ TEST(WordPiece, SpecialTokensAreTextUnlessAskedFor) {
   EXPECT_EQ(tokenizer.encode("[sep]", SpecialTokens::recognized), (Ids{1, 1, 1}));
 }
 
+TEST(WordPiece, MoreTokensMayBeNames) {
+  const WordPiece tokenizer(small, {.special = {4, 11}});
+  EXPECT_EQ(tokenizer.encode("aunéA[SEP]", SpecialTokens::recognized), (Ids{7, 4, 11, 7, 3}));
+  EXPECT_EQ(tokenizer.encode("aunéA[SEP]"), encode("aunéA[SEP]"));
+  EXPECT_THROW(WordPiece(small, {.special = {14}}), InvalidArgument);
+  EXPECT_THROW(WordPiece(small, {.special = {-1}}), InvalidArgument);
+}
+
 TEST(WordPiece, SentencesAndBack) {
   const WordPiece tokenizer(small);
   EXPECT_EQ(tokenizer.encode_sentence("unaffable a"), (Ids{2, 4, 5, 6, 7, 3}));

@@ -21,7 +21,8 @@ BytePairEncoding load_tokenizer(const FilePath& path);
 BytePairEncoding parse_tokenizer(std::string_view text, const std::string& name);
 
 /// Loads the tokenizer.json of a BERT: WordPiece with BERT's normalizer and pre-tokenizer, without
-/// tokens beyond its vocabulary. Throws FileError for any other.
+/// tokens beyond its vocabulary. Added tokens within it must be special and not normalized: they
+/// are names. Throws FileError for any other.
 WordPiece load_word_piece(const FilePath& path);
 
 /// Loads the tokenizer in the metadata of a GGUF file: byte-level byte pairs

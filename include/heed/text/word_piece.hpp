@@ -16,12 +16,21 @@
 
 namespace heed {
 
+namespace detail {
+
+/// The names of BERT's own special tokens.
+inline constexpr std::string_view special_pieces[] = {"[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"};
+
+}  // namespace detail
+
 /// Options for preparing text; the defaults are those of BERT's "uncased" models.
 struct WordPieceOptions {
   bool lower_case = true;
   bool strip_accents = true;
   bool split_cjk = true;     // every Chinese character is a word
   Index longest_word = 100;  // characters; a longer word is unknown
+  /// Tokens whose text is a name, beside [UNK], [CLS], [SEP], [PAD] and [MASK].
+  std::vector<Index> special = {};
 };
 
 /// BERT's tokenizer: words and punctuation, each cut greedily into the longest pieces in the
@@ -31,7 +40,7 @@ struct WordPieceOptions {
 class WordPiece {
  public:
   /// The tokens by number; `[CLS]`, `[SEP]`, `[PAD]` and `[MASK]` are optional. Throws
-  /// InvalidArgument where `[UNK]` is missing and for duplicates.
+  /// InvalidArgument where `[UNK]` is missing, for duplicates and for special tokens that are none.
   explicit WordPiece(TextList tokens, const WordPieceOptions& options = {});
   /// Reads a vocab.txt with one token per line. Throws FileError.
   static WordPiece read(const FilePath& path, const WordPieceOptions& options = {});

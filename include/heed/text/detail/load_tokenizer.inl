@@ -3,6 +3,7 @@
 
 // Definitions of <heed/text/load_tokenizer.hpp>, which includes this file.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -54,6 +55,7 @@ class TokenizerJson {
     const std::size_t known = vocabulary_.texts.size();
     if (all.size() > known) json_.fail("token ", quote(all[known]), " is not in the vocabulary");
     normalizer_->longest_word = longest_word_;
+    normalizer_->special = std::move(pairs_.special);
     return {std::move(all), *normalizer_};
   }
 
@@ -115,7 +117,7 @@ class TokenizerJson {
   void read_added() {
     std::string content;
     Index id = -1;
-    bool before = false, after = false, special = true;
+    bool before = false, after = false, special = true, normalized = false;
     read_entries([&](const std::string& key) {
       if (key == "id") {
         id = static_cast<Index>(json_.integer());
@@ -127,12 +129,18 @@ class TokenizerJson {
         after = json_.boolean();
       } else if (key == "special") {
         special = json_.boolean();
+      } else if (key == "normalized") {
+        normalized = json_.boolean();
       } else if (key == "single_word") {
         expect_flag(key, false);
       } else {
         json_.skip();
       }
     });
+    const bool name = special && !normalized;  // others are found in plain text, or in any case
+    if (type_ == "WordPiece" && !name && !std::ranges::count(special_pieces, content)) {
+      json_.fail("added token ", quote(content), " is not special, or normalized: not read");
+    }
     added_.texts.push_back(content);
     added_.ids.push_back(id);
     (special ? pairs_.special : pairs_.added).push_back(id);

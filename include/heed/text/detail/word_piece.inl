@@ -55,8 +55,9 @@ inline bool is_cjk(char32_t code) {
 
 HEED_INLINE WordPiece::WordPiece(TextList tokens, const WordPieceOptions& options)
     : options_(options), vocabulary_(std::move(tokens)) {
-  std::vector<Index> special;
-  for (const char* name : {"[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"}) {
+  std::vector<Index> special = options.special;
+  for (const Index token : special) static_cast<void>(vocabulary_.text(token));
+  for (const std::string_view name : detail::special_pieces) {
     if (const Index token = vocabulary_.find(name); token >= 0) special.push_back(token);
   }
   special_ = detail::SpecialTokenFinder(vocabulary_.texts(), special);
