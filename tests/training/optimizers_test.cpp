@@ -134,6 +134,24 @@ TEST(OptimizerStep, ANormThatOverflowsIsRefused) {
   EXPECT_EQ(plan.report.refused_by, "bias");
 }
 
+TEST(OptimizerStep, AFactorThatMakesFloatsInfiniteIsRefused) {
+  TinyModel<float> model, gradients;
+  gradients.bias(0) = 1e30f;
+  Sgd optimizer(model);
+  const auto report = optimizer.step(model, gradients, {.gradient_scale = 1e30});
+  EXPECT_FALSE(report.taken);
+  EXPECT_DOUBLE_EQ(report.gradient_norm, 1e30 * static_cast<double>(1e30f));
+  EXPECT_EQ(optimizer.steps(), 0);
+  EXPECT_EQ(model.bias(0), 0);
+  EXPECT_TRUE(optimizer.step(model, gradients, {.gradient_scale = -1e8}).taken);
+  EXPECT_TRUE(
+      optimizer.step(model, gradients, {.max_gradient_norm = 1, .gradient_scale = 1e30}).taken)
+      << "clipped";
+  TinyModel<double> wide;
+  wide.bias(0) = 1e30;
+  EXPECT_TRUE(detail::plan_step("test", 1, wide, {.gradient_scale = 1e30}).report.taken);
+}
+
 TEST(OptimizerStep, ChecksSettings) {
   EXPECT_NO_THROW(detail::check_setting("test", "x", 0, 0));
   EXPECT_THROW(detail::check_setting("test", "x", -0.1, 0), InvalidArgument);

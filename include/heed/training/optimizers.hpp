@@ -119,10 +119,12 @@ struct StepOptions {
 
 /// The result of one step of an optimizer.
 struct StepReport {
-  bool taken = true;            // false: nothing was changed, the gradients were not finite
-  double gradient_norm = 0;     // global, scaled, before clipping
-  std::string refused_by = {};  // then the first parameter with which that norm is not finite
-  double learning_rate = 0;     // that of this step
+  /// false: nothing was changed; the gradients, or these scaled, were not finite in their type.
+  bool taken = true;
+  double gradient_norm = 0;  // global, scaled, before clipping
+  /// The first parameter with which the norm is not finite; empty where the scale alone did it.
+  std::string refused_by = {};
+  double learning_rate = 0;  // that of this step
 };
 
 namespace detail {
@@ -132,6 +134,21 @@ struct PlannedStep {
   StepReport report;
   double gradient_factor = 1;  // scale and clipping in one
 };
+
+/// Whether gradients of a norm remain finite in their own type when multiplied by the factor. It
+/// asks the norm alone, which ranks that hold parts of the gradients share.
+template <class Model>
+bool stays_finite(const Model& gradients, double norm, double factor) {
+  bool finite = true;
+  for_each_parameter(
+      [&](std::string_view, const auto& gradient) {
+        using T = std::remove_cvref_t<decltype(*gradient.data())>;
+        const auto rounded = static_cast<double>(static_cast<T>(factor));
+        finite = finite && std::isfinite(static_cast<T>(norm * rounded));
+      },
+      gradients);
+  return finite;
+}
 
 template <class Model>
 PlannedStep plan_step(const char* caller, double learning_rate, const Model& gradients,
@@ -158,6 +175,8 @@ PlannedStep plan_step(const char* caller, double learning_rate, const Model& gra
   } else if (plan.report.gradient_norm > options.max_gradient_norm) {
     plan.gradient_factor *= options.max_gradient_norm / plan.report.gradient_norm;
   }
+  plan.report.taken =
+      plan.report.taken && stays_finite(gradients, norm.value, plan.gradient_factor);
   return plan;
 }
 
