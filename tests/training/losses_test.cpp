@@ -144,6 +144,17 @@ TEST(CrossEntropy, IgnoredTargetsAreAbsent) {
   EXPECT_EQ(cross_entropy(Tensor<float, 2>({0, 6}), std::vector<Index>()).loss, 0);
 }
 
+TEST(CrossEntropy, SmoothedLogitsWhoseSumOverflows) {
+  const std::vector<Index> target = {1};
+  const Tensor<double, 2> large({1, 3}, 1e308), small({1, 3}, -1e308);
+  for (const auto* logits : {&large, &small}) {
+    EXPECT_DOUBLE_EQ(cross_entropy_loss(*logits, target, {.label_smoothing = 0.1}), std::log(3.));
+  }
+  Tensor<double, 2> nan = large;
+  nan(0, 2) = NAN;
+  EXPECT_TRUE(std::isnan(cross_entropy_loss(nan, target, {.label_smoothing = 0.1})));
+}
+
 TEST(CrossEntropy, LogitsOfMinusInfinity) {
   Tensor<double, 2> logits({1, 3}, {0, -infinity, 0});
   const auto other = cross_entropy(logits, std::vector<Index>{0});

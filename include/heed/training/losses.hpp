@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <initializer_list>
 #include <limits>
@@ -165,6 +166,17 @@ void empty_row(CrossEntropyRow<T>& row, const CrossEntropyCall& call) {
   }
 }
 
+/// Σ (x − max) in double.
+template <class T>
+double sum_below(const T* x, Index classes, T most) {
+  const auto top = static_cast<double>(most);
+  double sum = simd::training_kernels<T>().sum(x, classes) - static_cast<double>(classes) * top;
+  if (std::isfinite(sum)) return sum;
+  sum = 0;  // Σ x of huge logits overflows where their differences need not
+  for (Index i = 0; i < classes; ++i) sum += static_cast<double>(x[i]) - top;
+  return sum;
+}
+
 /// Loss and gradient of one row; `buffer` holds as many numbers as there are classes.
 template <class T>
 void compute_row(CrossEntropyRow<T>& row, T* buffer, const CrossEntropyCall& call) {
@@ -178,10 +190,7 @@ void compute_row(CrossEntropyRow<T>& row, T* buffer, const CrossEntropyCall& cal
   }
   const T most = kernels.maximum(x, classes);
   const double at_target = static_cast<double>(x[row.target]) - static_cast<double>(most);
-  double shifted = 0;  // Σ (x − max), for smoothing alone
-  if (call.smoothing != 0) {
-    shifted = kernels.sum(x, classes) - static_cast<double>(classes) * static_cast<double>(most);
-  }
+  const double shifted = call.smoothing != 0 ? sum_below(x, classes, most) : 0;
   if (most == -std::numeric_limits<T>::infinity() &&
       std::none_of(x, x + classes, [](T value) { return value != value; })) {
     return empty_row(row, call);
