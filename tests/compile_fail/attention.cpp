@@ -130,6 +130,30 @@ void misuse(Floats& x, KeyValueCache<float>& cache) { decode(x, x, x, cache, Flo
 #ifdef DECODE_WITHOUT_A_CACHE  // decode has a cache behind the values
 void misuse(Floats& x) { auto out = decode(x, x, x, masks::Causal{}); }
 #endif
+#ifdef DECODE_WITH_THE_CACHE_BEHIND  // decode has a cache behind the values
+void misuse(Floats& x, KeyValueCache<float>& cache) {
+  auto out = decode(x, x, x, masks::Causal{}, cache);
+}
+#endif
+#ifdef CACHE_OF_BFLOAT16  // KeyValueCache<float, bfloat16> stores float ones as bfloat16
+void misuse(Floats& x, KeyValueCache<bfloat16>& cache) { auto out = decode(x, x, x, cache); }
+#endif
+#ifdef FLOATS_TO_A_CACHE_OF_BFLOAT16  // KeyValueCache<float, bfloat16> stores bfloat16 for float
+void misuse(Floats& x, KeyValueCache<bfloat16>& cache) { auto out = attention(x, cache); }
+#endif
+#ifdef CACHE_BEFORE_QUERIES  // the cache comes behind the queries: attention(queries, cache, mask)
+void misuse(Floats& x, KeyValueCache<float>& cache) { auto out = attention(cache, x); }
+#endif
+#ifdef CACHE_AND_MASK_BEFORE_QUERIES  // the cache comes behind the queries: attention(queries
+void misuse(Floats& x, KeyValueCache<float>& cache) {
+  auto out = attention(cache, x, masks::Causal{});
+}
+#endif
+#ifdef CACHE_BEHIND_THE_MASK  // the cache comes behind the queries: attention(queries, cache, mask)
+void misuse(Floats& x, const KeyValueCache<float>& cache) {
+  auto out = attention(x, masks::Causal{}, cache);
+}
+#endif
 #ifdef EXECUTOR_OF_A_LAMBDA  // an executor is a function pointer and its context
 void misuse() {
   set_executor([](Index tasks, auto task) {

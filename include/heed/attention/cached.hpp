@@ -23,9 +23,27 @@ constexpr bool expect_cache() {
   using From = ValueOf<Q>;
   constexpr bool expected = std::is_same_v<From, bfloat16> ? std::is_same_v<Stored, bfloat16>
                                                            : std::is_same_v<Held, From>;
-  static_assert(expected, "attention: the cache holds another scalar type than the queries have");
+  static_assert(
+      expected,
+      "attention: the cache holds another scalar type than the queries have; KeyValueCache<float, "
+      "bfloat16> stores bfloat16 for float queries");
   return expected;
 }
+
+/// True for tensors that can be appended to a cache.
+template <class K, class V, class Held>
+constexpr bool expect_tokens() {
+  if constexpr (expect_tensors<const K, const V>()) {
+    static_assert(std::is_same_v<ValueOf<K>, Held>,
+                  "decode: the cache holds another scalar type than the keys and values have; "
+                  "KeyValueCache<float, bfloat16> stores float ones as bfloat16");
+    return std::is_same_v<ValueOf<K>, Held>;
+  }
+  return false;
+}
+
+template <class Next = void, class... More>
+inline constexpr bool begins_with_cache = is_cache<Next>;
 
 /// Calls run(MaskRef) with the mask that also hides the tokens forgotten by a cache.
 template <class Cache, class M, class Run>
@@ -133,9 +151,7 @@ detail::WrittenTo<Q, Out> decode(const Q& queries, const K& keys, const V& value
                                  const Options& options = {}) {
   using To = std::remove_reference_t<Out>;
   if constexpr (detail::expect_local_call_to<Options, M, To, Q>() &&
-                detail::expect_tensors<const K, const V>()) {
-    static_assert(std::is_same_v<ValueOf<K>, Held> && std::is_same_v<ValueOf<V>, Held>,
-                  "decode: the cache holds another scalar type than the keys and values have");
+                detail::expect_tokens<K, V, Held>()) {
     const TensorView<const Held, 4> more_keys = detail::as_rank_4(view_of(keys));
     const TensorView<const Held, 4> more_values = detail::as_rank_4(view_of(values));
     const auto lengths = detail::lengthened(cache.lengths(), more_keys.extent(2));
@@ -183,11 +199,11 @@ auto decode(const Q& queries, const K& keys, const V& values, KeyValueCache<Held
             const Options& options = {}) {
   return decode(queries, keys, values, cache, masks::Full{}, options);
 }
-// Calls that append nothing, or to no cache.
+// Calls that append nothing, or have no cache behind the values.
 template <class Q, class K, class V, class... More>
 requires(detail::TakesResult<const K> &&
-         !(detail::is_cache<More> || ...)) const Q& decode(const Q& queries, const K&, const V&,
-                                                           const More&...) {
+         !detail::begins_with_cache<More...>) const Q& decode(const Q& queries, const K&, const V&,
+                                                              const More&...) {
   static_assert(detail::never<Q>,
                 "decode has a cache behind the values: decode(queries, keys, values, cache, mask); "
                 "without one, call attention(queries, keys, values, mask)");

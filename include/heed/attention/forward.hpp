@@ -77,11 +77,13 @@ auto attention(const Q& queries, const K& keys, const V& values, const Options& 
   return attention(queries, keys, values, masks::Full{}, options);
 }
 // A call without values.
-template <detail::TakesResult Q, detail::MeantAsKeys K>
-const Q& attention(const Q& queries, const K&) {
-  static_assert(detail::never<Q>,
+template <class Q, detail::MeantAsKeys K>
+requires(detail::TakesResult<Q> || detail::is_cache<Q>) const Q& attention(const Q& queries,
+                                                                           const K&) {
+  static_assert(detail::is_cache<Q> || detail::never<Q>,
                 "attention takes values too: attention(queries, keys, values), where all three may "
                 "be one tensor, or attention(queries, cache)");
+  if constexpr (detail::is_cache<Q>) detail::expect_tensors<Q>();
   return queries;
 }
 

@@ -92,7 +92,10 @@ inline constexpr bool call_rank = Rank >= 2 && Rank <= 4;
 /// True for tensors that may be passed to one call together, in any role.
 template <class... Tensors>
 constexpr bool expect_tensors() {
-  if constexpr (((MaskPolicy<std::remove_cv_t<Tensors>> && !Viewable<Tensors>) || ...)) {
+  if constexpr ((is_cache<std::remove_cv_t<Tensors>> || ...)) {
+    static_assert(never<Tensors...>,
+                  "the cache comes behind the queries: attention(queries, cache, mask)");
+  } else if constexpr (((MaskPolicy<std::remove_cv_t<Tensors>> && !Viewable<Tensors>) || ...)) {
     static_assert(never<Tensors...>,
                   "a mask is no tensor: masks come behind queries, keys and values, and in "
                   "attention_weights and plan behind queries and keys");
@@ -233,9 +236,7 @@ constexpr bool expect_local_call_to() {
 /// dim).
 template <class T, std::size_t Rank>
 TensorView<T, 4> as_rank_4(const TensorView<T, Rank>& view) {
-  static_assert(call_rank<Rank>,
-                "attention takes views of (batch, heads, length, dim), (heads, length, dim) or "
-                "(length, dim)");
+  static_assert(call_rank<Rank>, "attention takes views of (batch, heads, length, dim)");
   return with_leading_axes<4>(view);
 }
 
