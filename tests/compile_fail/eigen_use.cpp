@@ -22,7 +22,36 @@ void use(heed::AttentionOptions<float>& options) { options.bias = Eigen::MatrixX
 #ifdef LOG_SUM_EXP_OF_A_VECTOR  // a view of temporary values dangles: give them a name first
 void use(heed::AttentionOptions<float>& options) { options.log_sum_exp = Eigen::VectorXf(5); }
 #endif
-#ifdef MATRIX_OF_BOOL_FOR_A_MASK  // a tensor of bool is no mask by itself: wrap it
+#ifdef VIEW_OF_AN_EXPRESSION  // an expression of Eigen's, as 2 * m, has no values in memory
+void use(const Eigen::MatrixXf& x) { auto view = heed::view_of(2 * x); }
+#endif
+#ifdef BIAS_OF_AN_EXPRESSION  // give that a name where a view of it stays, as in options
+auto use(const Eigen::MatrixXf& x) { return heed::attention(x, x, x, {.bias = 2 * x}); }
+#endif
+#ifdef BACKWARD_OF_AN_EXPRESSION  // pass (2 * m).eval()
+auto use(const Eigen::MatrixXf& x, const Eigen::VectorXf& lse) {
+  return heed::attention_backward(x, x, x, heed::masks::Causal{}, x, lse, 2 * x);
+}
+#endif
+#ifdef BACKWARD_OF_AN_EXPRESSION_TO_MATRICES  // pass (2 * m).eval()
+void use(Eigen::MatrixXf& x, const Eigen::VectorXf& lse) {
+  heed::attention_backward(x, x, x, heed::masks::Causal{}, x, lse, 2 * x, x, x, x);
+}
+#endif
+#ifdef LAYER_OF_AN_EXPRESSION  // pass (2 * m).eval()
+#include <heed/layers/linear.hpp>
+auto use(const heed::Linear<float>& layer, const Eigen::MatrixXf& x) {
+  return layer.forward(2 * x);
+}
+#endif
+#ifdef NPY_OF_AN_EXPRESSION  // pass (2 * m).eval()
+#include <heed/io/npy.hpp>
+void use(const Eigen::MatrixXf& x) { heed::write_npy("x.npy", 2 * x); }
+#endif
+#ifdef EXPRESSION_FOR_A_MASK  // numbers that are added to scores are AttentionOptions::bias
+auto use(const Eigen::MatrixXf& x) { return heed::attention(x, x, x, 2 * x); }
+#endif
+#ifdef MATRIX_OF_BOOL_FOR_A_MASK  // a tensor is no mask by itself: heed::masks::Dense(tensor)
 auto use(const Eigen::MatrixXf& x) { return heed::attention(x, x, x, x.array() > 0.f); }
 #endif
 #ifdef MASK_AND_A_MATRIX_OF_BOOL  // a tensor of bool is no mask by itself: wrap it

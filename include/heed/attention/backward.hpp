@@ -222,7 +222,7 @@ concept TooFewForBackward = sizeof...(Rest) < 5 || (sizeof...(Rest) == 5 && !Tak
 template <class Q, class K, class V, class Fourth, class... Rest>
 requires detail::TooFewForBackward<Fourth, Rest...>
 auto attention_backward(const Q&, const K&, const V&, const Fourth&, const Rest&...) {
-  static_assert(detail::never<Q>,
+  static_assert(!detail::expect_evaluated<Q, K, V, Fourth, Rest...>() || detail::never<Q>,
                 "attention_backward(queries, keys, values, mask, output, log_sum_exp, grad_output, "
                 "grad_queries, grad_keys, grad_values): output and log_sum_exp are the results of "
                 "attention(queries, keys, values, mask, output, {.log_sum_exp = log_sum_exp})");

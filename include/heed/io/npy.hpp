@@ -135,6 +135,10 @@ void write_npy(const FilePath& path, const X& values) {
       path, detail::npy_descr<T>(), view.extents(),
       std::as_bytes(std::span(tensor.data(), static_cast<std::size_t>(tensor.size()))));
 }
+template <detail::Expression X>
+void write_npy(const FilePath&, const X&) {
+  detail::expect_evaluated<X>();
+}
 template <detail::NoPath X>
 void write_npy(const X&, const std::string&) {
   detail::expect_path_first<X>();

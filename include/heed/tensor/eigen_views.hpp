@@ -65,6 +65,9 @@ inline constexpr bool owns_values<X> = true;
 template <PlainEigenObject X>
 inline constexpr std::size_t owned_axes<X> = 2;
 
+/// What stands for the view of an expression; has no extents, so that expressions are not Viewable.
+struct NoView {};
+
 template <class X, std::size_t Rank>
 concept TensorOf =
     std::same_as<std::remove_cvref_t<X>, Tensor<typename std::remove_cvref_t<X>::value_type, Rank>>;
@@ -134,5 +137,10 @@ template <class X>
 requires(detail::EigenObject<X> && !detail::EigenMemory<X>) struct ViewAdapter<X> {
   static auto evaluated(const X& x) { return x.eval(); }
 };
+// By a conversion, so that the view of what is in memory is preferred.
+template <class Derived>
+detail::NoView view_of(const Eigen::DenseBase<Derived>&) {
+  return detail::expect_evaluated<Derived>(), detail::NoView();
+}
 
 }  // namespace heed

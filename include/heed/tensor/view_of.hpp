@@ -120,7 +120,7 @@ auto view_of(Values&& values, const std::array<Number, Rank>& extents) {
 /// The argument type of public functions: everything `view_of` accepts.
 template <class X>
 concept Viewable = requires(X& x) {
-  view_of(x);
+  view_of(x).extents();
 };
 
 template <Viewable X>
@@ -138,6 +138,15 @@ template <class X>
 concept Expression = requires(const X& x) {
   ViewAdapter<X>::evaluated(x);
 };
+/// Refuses expressions where values are read in memory.
+template <class... X>
+constexpr bool expect_evaluated() {
+  constexpr bool evaluated = !(Expression<X> || ...);
+  static_assert(evaluated,
+                "an expression of Eigen's, as 2 * m, has no values in memory: pass (2 * m).eval(), "
+                "and give that a name where a view of it stays, as in options");
+  return evaluated;
+}
 /// x itself, or the result of evaluating it.
 template <class X>
 decltype(auto) evaluated(const X& x) {
@@ -229,6 +238,11 @@ class OptionalView {
       view_ = detail::with_leading_axes<Rank>(view_of(tensor));
       column_ = detail::EigenColumn<X>;
     }
+  }
+
+  template <detail::Expression X>
+  OptionalView(const X&) {  // NOLINT(google-explicit-constructor)
+    detail::expect_evaluated<X>();
   }
 
   bool given() const { return given_; }

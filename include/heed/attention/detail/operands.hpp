@@ -100,7 +100,7 @@ constexpr bool expect_tensors() {
                   "a mask is no tensor: masks come behind queries, keys and values, and in "
                   "attention_weights and plan behind queries and keys");
   } else if constexpr (!(Viewable<Tensors> && ...)) {
-    static_assert(never<Tensors...>,
+    static_assert(!expect_evaluated<std::remove_cv_t<Tensors>...>() || never<Tensors...>,
                   "this is no tensor: attention takes heed::Tensor, heed::TensorView(data, {rows, "
                   "columns}) and Eigen's matrices");
   } else if constexpr ((Viewable<ValueOf<Tensors>> || ...)) {
@@ -169,7 +169,7 @@ constexpr bool expect_output() {
 /// True for a mask; adds to expect_mask the sentence for tensors.
 template <class M>
 constexpr bool expect_call_mask() {
-  if constexpr (Viewable<M> && !MaskPolicy<M>) {
+  if constexpr ((Viewable<M> || Expression<M>)&&!MaskPolicy<M>) {
     static_assert(never<M>,
                   "a tensor is no mask by itself: heed::masks::Dense(tensor) makes one of bool, "
                   "and numbers that are added to scores are AttentionOptions::bias");
