@@ -359,6 +359,21 @@ AttentionOptions<float> misuse() { return {.dropout = 0.1f}; }  // clang says so
 #ifdef CONST_LOG_SUM_EXP  // one that is written is not const
 void misuse(AttentionOptions<float>& options, const Floats& lse) { options.log_sum_exp = lse; }
 #endif
+#ifdef LOG_SUM_EXP_OF_CONST_IN_BRACES  // this option, as log_sum_exp, is written
+void misuse(Floats& x, const Floats& lse) { attention(x, x, x, {.log_sum_exp = lse}); }
+#endif
+#ifdef LOG_SUM_EXP_OF_FOUR_AXES  // log_sum_exp is (batch, heads, queries)
+void misuse(Tensor<float, 4>& x) { attention(x, x, x, {.log_sum_exp = x}); }
+#endif
+#ifdef WEIGHTS_AS_AN_OPTION  // attention_weights(queries, keys, mask) returns them
+void misuse(Floats& x) { attention(x, x, x, masks::Causal{}, {.weights = x}); }
+#endif
+#ifdef WINDOW_AS_AN_OPTION  // a window is heed::masks::last_n(size)
+void misuse(Floats& x) { auto out = attention(x, x, x, {.window_size = 3}); }
+#endif
+#ifdef DROPOUT_BY_ITS_NAME_IN_PYTORCH  // dropout is {.probability = 0.1f, .seed = step}
+void misuse(Floats& x) { auto out = attention(x, x, x, {.dropout_p = 0.1f}); }
+#endif
 #ifdef SCORE_FUNCTION_OF_TWO_POSITIONS  // a score function takes (float score, heed::Position at)
 Floats misuse(Floats& x) {
   return attention(x, x, x, {.score_function = [](float score, Index, Index) { return score; }});

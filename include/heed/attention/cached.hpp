@@ -42,6 +42,7 @@ constexpr bool expect_tokens() {
   return false;
 }
 
+/// Whether what stands behind the values of decode is a cache.
 template <class Next = void, class... More>
 inline constexpr bool begins_with_cache = is_cache<Next>;
 

@@ -40,7 +40,18 @@ struct NoMask {
   NoMask(const Given&) {  // NOLINT(google-explicit-constructor)
     static_assert(never<Given>,
                   "the mask is no option but an argument: attention(queries, keys, values, "
-                  "heed::masks::Causal{}, {.scale = 0.5f})");
+                  "heed::masks::Causal{}, {.scale = 0.5f}); a window is heed::masks::last_n(size)");
+  }
+};
+
+/// Refuses the tensor that would receive the weights.
+struct NoWeights {
+  NoWeights() = default;
+  template <class Given>
+  NoWeights(const Given&) {  // NOLINT(google-explicit-constructor)
+    static_assert(
+        never<Given>,
+        "attention keeps no weights: attention_weights(queries, keys, mask) returns them");
   }
 };
 
@@ -197,8 +208,11 @@ struct AttentionOptions {
   /// Drops weights at random; for training.
   WeightDropout dropout = {};
 
-  // The options that other libraries have for the mask do not compile, with a sentence.
-  [[no_unique_address]] detail::NoMask is_causal = {}, causal = {}, mask = {};
+  // The options that other libraries have do not compile, with a sentence.
+  [[no_unique_address]] detail::NoMask is_causal = {}, causal = {}, mask = {}, attn_mask = {},
+                                       window_size = {};
+  [[no_unique_address]] detail::NoNumber dropout_p = {};
+  [[no_unique_address]] detail::NoWeights weights = {}, return_weights = {};
 };
 
 /// Further inputs and outputs of attention_backward, beside the gradients of output, queries, keys

@@ -231,10 +231,18 @@ class OptionalView {
       : given_(true) {
     static_assert(std::is_lvalue_reference_v<X> || !detail::OwnsValues<std::remove_cvref_t<X>>,
                   "a view of temporary values dangles: give them a name first");
-    static_assert(detail::ViewedAs<X, T>,
-                  "an option's tensor holds numbers of the type that the call computes in, and one "
-                  "that is written is not const: heed::Tensor<float, 2>(bias) converts to float");
-    if constexpr (detail::ViewedAs<X, T>) {
+    constexpr bool reads_alone = !std::is_const_v<T> && detail::ViewedAs<X, const T>;
+    constexpr bool viewed = detail::ViewedAs<X, T>, fits = ViewOf<X>::rank() <= Rank;
+    static_assert(viewed || !reads_alone,
+                  "this option, as log_sum_exp, is written, and one that is written is not const");
+    static_assert(viewed || reads_alone,
+                  "an option's tensor holds numbers of the type that the call computes in: "
+                  "heed::Tensor<float, 2>(bias) converts to float");
+    static_assert(!viewed || fits,
+                  "the tensor has more axes than it may have here: log_sum_exp is (batch, heads, "
+                  "queries), a bias of attention (batch, heads, queries, keys), of a product "
+                  "(columns)");
+    if constexpr (viewed && fits) {
       view_ = detail::with_leading_axes<Rank>(view_of(tensor));
       column_ = detail::EigenColumn<X>;
     }
