@@ -137,8 +137,7 @@ auto misuse(const std::vector<float>& x) { return log_softmax(x, -1); }
 auto misuse(const Tensor<float, 2>& x) { return log_sum_exp(x, 0); }
 #endif
 
-#ifdef PRODUCT_BY_A_STAR  // tensors have a + b and a += b of float or double alone:
-                          // matrix_product(a, b)
+#ifdef PRODUCT_BY_A_STAR  // matrix_product(a, b) multiplies matrices
 auto misuse(const Tensor<float, 2>& a, const Tensor<float, 2>& b) { return a * b; }
 #endif
 #ifdef DIFFERENCE_OF_TENSORS  // heed::as_matrix(a) of <heed/tensor/eigen.hpp> has Eigen's
@@ -152,25 +151,34 @@ auto misuse(const Tensor<float, 2>& a) { return a / 2; }
                                     // arithmetic
 auto misuse(const Tensor<float, 2>& a) { return 2 * a; }
 #endif
-#ifdef NUMBER_ADDED  // tensors have a + b and a += b of float or double alone
+#ifdef NUMBER_ADDED  // tensors have a + b and a += b alone
 auto misuse(const Tensor<float, 2>& a) { return a + 1.f; }
 #endif
-#ifdef NUMBER_ADDED_FROM_THE_LEFT  // tensors have a + b and a += b of float or double alone
+#ifdef NUMBER_ADDED_FROM_THE_LEFT  // tensors have a + b and a += b alone
 Tensor<float, 2> misuse(const Tensor<float, 2>& a) { return 1 + a; }
 #endif
-#ifdef NEGATIVE_TENSOR  // tensors have a + b and a += b of float or double alone
+#ifdef NEGATIVE_TENSOR  // tensors have a + b and a += b alone
 Tensor<float, 2> misuse(const Tensor<float, 2>& a) { return -a; }
 #endif
-#ifdef TENSOR_SCALED_IN_PLACE  // tensors have a + b and a += b of float or double alone
+#ifdef TENSOR_SCALED_IN_PLACE  // tensors have a + b and a += b alone
 void misuse(Tensor<float, 2>& a) { a *= 2.f; }
 #endif
-#ifdef TENSOR_SUBTRACTED_IN_PLACE  // tensors have a + b and a += b of float or double alone
+#ifdef TENSOR_SUBTRACTED_IN_PLACE  // tensors have a + b and a += b alone
 void misuse(Tensor<float, 2>& a, const Tensor<float, 2>& b) { a -= b; }
 #endif
-#ifdef ROW_SCALED_IN_PLACE  // tensors have a + b and a += b of float or double alone
+#ifdef ROW_SCALED_IN_PLACE  // tensors have a + b and a += b alone
 void misuse(Tensor<float, 2>& a) { a[0] /= 2; }
 #endif
-#ifdef SUM_OF_INTEGERS  // tensors have a + b and a += b of float or double alone
+#ifdef SUM_OF_ROWS  // views none (heed::Tensor(view) copies one)
+auto misuse(const Tensor<float, 2>& a) { return a[0] + a[1]; }
+#endif
+#ifdef SUM_OF_A_TRANSPOSE  // views none (heed::Tensor(view) copies one)
+auto misuse(const Tensor<float, 2>& a) { return a + a.transpose(); }
+#endif
+#ifdef SUM_OF_FLOAT_AND_DOUBLE  // both of float or both of double
+auto misuse(const Tensor<float, 2>& a, const Tensor<double, 2>& b) { return a + b; }
+#endif
+#ifdef SUM_OF_INTEGERS  // both of float or both of double
 auto misuse(const Tensor<int, 2>& a) { return a + a; }
 #endif
 
@@ -202,3 +210,5 @@ void misuse(const Tensor<float, 3>& a, const Tensor<float, 2>& b) { matrix_produ
 #endif
 
 float correct(const std::vector<float>& values) { return TensorView(values, {2, 3})(1, 2); }
+
+float correct(const Tensor<float, 2>& a) { return (Tensor(a[0]) + Tensor(a[1]))(0); }

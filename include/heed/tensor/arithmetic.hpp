@@ -68,9 +68,9 @@ struct Term {
 template <class X>
 X expect_eigen(const X& a) {
   static_assert(never<X>,
-                "tensors have a + b and a += b of float or double alone: matrix_product(a, b) "
-                "multiplies matrices, and heed::as_matrix(a) of <heed/tensor/eigen.hpp> has "
-                "Eigen's arithmetic");
+                "tensors have a + b and a += b alone, both of float or both of double, and views "
+                "none (heed::Tensor(view) copies one): matrix_product(a, b) multiplies matrices, "
+                "and heed::as_matrix(a) of <heed/tensor/eigen.hpp> has Eigen's arithmetic");
   return a;
 }
 
