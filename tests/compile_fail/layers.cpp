@@ -129,6 +129,11 @@ void misuse(Session<float>& session, const StopRules& rules) {
   generate(session, {1, 2}, samplers::TopP{.p = 0.9}, rules);
 }
 #endif
+#ifdef RULES_IN_BRACES_WITHOUT_A_RANDOM  // a sampler draws from a heed::Random: generate(session,
+void misuse(Session<float>& session) {
+  generate(session, {1, 2}, samplers::TopK{3}, {.max_tokens = 3});
+}
+#endif
 #ifdef PROMPT_IN_WORDS  // a text is no list of numbers: tokenizer.encode(text) gives its tokens
 void misuse(Session<float>& session) { generate(session, "hello", {.max_tokens = 3}); }
 #endif
@@ -145,6 +150,29 @@ void misuse(const Tensor<float, 2>& logits, const Tensor<Index, 2>& targets) {
   const double loss = cross_entropy_loss(logits, targets);
 }
 #endif
+#ifdef TARGETS_BEFORE_LOGITS  // the logits come first: cross_entropy(logits, targets)
+void misuse(const Tensor<float, 2>& logits, const Tensor<Index, 1>& targets) {
+  const auto [loss, gradient] = cross_entropy(targets, logits);
+}
+#endif
+#ifdef TARGETS_BEFORE_LOGITS_FOR_A_LOSS  // the logits come first: cross_entropy_loss(logits,
+double misuse(const Tensor<float, 3>& logits, const std::vector<int>& targets) {
+  return cross_entropy_loss(targets, logits);
+}
+#endif
+#ifdef STEP_WITHOUT_GRADIENTS  // optimizer.step(model, gradients)
+void misuse(AdamW<Linear<float>>& optimizer, Linear<float>& model) { optimizer.step(model); }
+#endif
+#ifdef STEP_OF_OPTIONS  // optimizer.step(model, gradients)
+void misuse(Sgd<Linear<float>>& optimizer, Linear<float>& model) {
+  optimizer.step(model, {.max_gradient_norm = 1});
+}
+#endif
+#ifdef STEP_OF_A_CONST_MODEL  // a step changes the model, which is const here
+void misuse(AdamW<Linear<float>>& optimizer, const Linear<float>& model, Linear<float>& gradients) {
+  optimizer.step(model, gradients);
+}
+#endif
 #ifdef GRADIENTS_OF_ANOTHER_TYPE  // the model and its gradients are of the type that the optimizer
 void misuse(AdamW<Linear<float>>& optimizer, Linear<float>& model,
             const Linear<double>& gradients) {
@@ -152,7 +180,7 @@ void misuse(AdamW<Linear<float>>& optimizer, Linear<float>& model,
 }
 #endif
 #ifdef STEP_OF_ANOTHER_MODEL  // the model and its gradients are of the type that the optimizer
-void misuse(Sgd<Linear<float>>& optimizer, const Linear<float>& model, const Linear<float>& to) {
+void misuse(Sgd<Linear<float>>& optimizer, Embedding<float>& model, const Linear<float>& to) {
   optimizer.step(model, to);
 }
 #endif

@@ -144,10 +144,10 @@ Generation generate(Step&& step, const OwnedArray<Index>& prompt, const Greedy&)
   return generate(step, prompt);
 }
 // A sampler without what it draws from.
-template <class Step, class Steps, class... Rules>
-requires(std::is_convertible_v<const Steps&, Sampler> && !std::is_same_v<Steps, samplers::Greedy> &&
-         sizeof...(Rules) < 2) Generation
-    generate(Step&&, const OwnedArray<Index>&, const Steps&, const Rules&...) {
+template <class Step, class Steps, class Rules = StopRules>
+requires(std::is_convertible_v<const Steps&, Sampler> &&
+         !std::is_same_v<Steps, samplers::Greedy>) Generation
+    generate(Step&&, const OwnedArray<Index>&, const Steps&, const Rules& = {}) {
   static_assert(detail::never<Steps>,
                 "a sampler draws from a heed::Random: generate(session, prompt, sampler, "
                 "{.max_tokens = 20}, random)");

@@ -79,9 +79,10 @@ struct CrossEntropy {
 
 namespace detail {
 
+template <class X>
+concept WholeNumbers = Viewable<const X> && std::integral<ValueOf<const X>>;
 template <class Targets, std::size_t Rank>
-concept TargetsOf = Viewable<const Targets> && std::integral<ValueOf<const Targets>> &&
-    (ViewOf<const Targets>::rank() + 1 == Rank);
+concept TargetsOf = WholeNumbers<Targets> &&(ViewOf<const Targets>::rank() + 1 == Rank);
 
 template <class Logits, class Targets>
 constexpr bool expect_targets() {
@@ -277,6 +278,21 @@ requires(ViewOf<const Logits>::rank() ==
          2) auto cross_entropy(const Logits& logits, std::initializer_list<Index> targets,
                                const CrossEntropyOptions& options = {}) {
   return cross_entropy(logits, std::span(targets.begin(), targets.size()), options);
+}
+
+// Targets before logits.
+template <Viewable Logits, Viewable Targets>
+requires detail::WholeNumbers<Logits>
+auto cross_entropy(const Logits&, const Targets&, const CrossEntropyOptions& = {}) {
+  static_assert(detail::never<Logits>, "the logits come first: cross_entropy(logits, targets)");
+  return CrossEntropy<float, 2>();
+}
+template <Viewable Logits, Viewable Targets>
+requires detail::WholeNumbers<Logits>
+double cross_entropy_loss(const Logits&, const Targets&, const CrossEntropyOptions& = {}) {
+  static_assert(detail::never<Logits>,
+                "the logits come first: cross_entropy_loss(logits, targets)");
+  return 0;
 }
 
 /// The loss of cross_entropy without gradients, with the same bits: for validation.

@@ -194,15 +194,17 @@ inline Index checked_steps(const char* caller, Index steps) {
   return steps;
 }
 
-/// What is not to be stepped: other types than the optimizer's.
+/// What is not to be stepped: other types than the optimizer's, or a model alone.
 template <class Gradients, class Model, class Weights>
 concept OtherThan = !(std::is_convertible_v<Weights&, Model&> &&
                       std::is_convertible_v<const Gradients&, const Model&>);
-template <class Weights, class Gradients>
+template <class Model, class Weights>
 StepReport refuse_step() {
-  static_assert(never<Weights, Gradients>,
-                "the model and its gradients are of the type that the optimizer was made of: "
-                "zeros_like(model) makes gradients");
+  constexpr bool const_model = std::is_same_v<Weights, const Model>;
+  static_assert(!const_model, "a step changes the model, which is const here");
+  static_assert(const_model,
+                "optimizer.step(model, gradients): the model and its gradients are of the type "
+                "that the optimizer was made of, and zeros_like(model) makes gradients");
   return {};
 }
 
@@ -259,7 +261,11 @@ class Sgd {
   }
   template <class Weights, detail::OtherThan<Model, Weights> Gradients>
   StepReport step(Weights&, const Gradients&, const StepOptions& = {}) {
-    return detail::refuse_step<Weights, Gradients>();
+    return detail::refuse_step<Model, Weights>();
+  }
+  template <class Weights>
+  StepReport step(Weights&, const StepOptions& = {}) {
+    return detail::refuse_step<Model, Weights>();
   }
 
  private:
@@ -347,7 +353,11 @@ class Adam {
   }
   template <class Weights, detail::OtherThan<Model, Weights> Gradients>
   StepReport step(Weights&, const Gradients&, const StepOptions& = {}) {
-    return detail::refuse_step<Weights, Gradients>();
+    return detail::refuse_step<Model, Weights>();
+  }
+  template <class Weights>
+  StepReport step(Weights&, const StepOptions& = {}) {
+    return detail::refuse_step<Model, Weights>();
   }
 
  private:
