@@ -107,6 +107,46 @@ void misuse(const SelfAttentionBlock<float>& block, const Tensor<float, 3>& x) {
   block.forward(x.view());
 }
 #endif
+#ifdef SAVED_BEFORE_MASK  // what forward saves comes last: layer.forward(x, mask, saved)
+void misuse(const SelfAttentionBlock<float>& block, const Tensor<float, 3>& x,
+            SelfAttentionBlock<float>::Saved& saved) {
+  auto y = block.forward(x, saved, masks::Causal{});
+}
+#endif
+#ifdef SAVED_BEFORE_THE_MASK_OF_A_LAYER  // what forward saves comes last: layer.forward(x, mask,
+void misuse(const MultiHeadAttention<float>& layer, const Tensor<float, 3>& x,
+            MultiHeadAttention<float>::Saved& saved) {
+  auto y = layer.forward(x, saved, masks::Causal{});
+}
+#endif
+#ifdef BLOCK_UNDER_A_NAME  // this is no mask: a mask is a lambda
+void misuse(const SelfAttentionBlock<float>& block, const Tensor<float, 3>& x) {
+  auto y = block.forward(x, "causal");
+}
+#endif
+#ifdef BLOCK_UNDER_A_TENSOR  // a tensor of bool is no mask by itself: wrap it
+void misuse(const SelfAttentionBlock<float>& block, const Tensor<float, 3>& x,
+            const Tensor<bool, 2>& mask) {
+  auto y = block.forward(x, mask);
+}
+#endif
+#ifdef SAVED_BEFORE_GRADIENT  // the gradient of the output comes first, and then what forward saved
+void misuse(const Linear<float>& layer, const Linear<float>::Saved& saved,
+            const Tensor<float, 3>& grad, Linear<float>& gradients) {
+  auto grad_x = layer.backward(saved, grad, gradients);
+}
+#endif
+#ifdef SAVED_BEFORE_THE_GRADIENT_OF_A_BLOCK  // layer.backward(grad, saved, gradients)
+void misuse(const SelfAttentionBlock<float>& block, const SelfAttentionBlock<float>::Saved& saved,
+            const Tensor<float, 3>& grad, SelfAttentionBlock<float>& gradients) {
+  auto grad_x = block.backward(saved, grad, gradients);
+}
+#endif
+#ifdef SAVED_ALONE_FOR_A_MODEL  // layer.backward(grad, saved, gradients)
+void misuse(const LanguageModel<float>& model, const LanguageModel<float>::Saved& saved) {
+  model.backward(saved);
+}
+#endif
 #ifdef MODEL_OF_A_LIST  // models and Embedding take Tokens, (batch, tokens)
 void misuse(const LanguageModel<float>& model, const std::vector<Index>& text) {
   model.forward(text);

@@ -195,6 +195,13 @@ struct SelfAttentionBlock {
     detail::expect_batch<X, Input>();
     return {};
   }
+  template <class M, class... More>
+  Output forward(const Input&, const M&, const More&...) const
+      requires(!std::is_convertible_v<const M&, Mask> &&
+               (!std::is_same_v<M, Saved> || sizeof...(More) > 0)) {
+    detail::expect_layer_mask<M, Saved>();
+    return {};
+  }
   /// The block around another way to attend, `attend(tokens)`: with a cache, for example.
   template <class Attend>
   Output forward_around(Input x, const Attend& attend) const {
@@ -215,6 +222,10 @@ struct SelfAttentionBlock {
                  Saved& saved) const;
 
   Input backward(Output grad, const Saved& saved, SelfAttentionBlock& gradients) const;
+  template <class... More>
+  Input backward(const Saved&, const More&...) const {
+    return detail::expect_gradient_first<Input, More...>(), Input();
+  }
   /// Throws ShapeError unless `saved` can be from a forward pass over x of these extents.
   void check_saved(const Saved& saved, const Extents<3>& x) const;
 

@@ -136,6 +136,10 @@ struct FeedForward {
     const detail::Rows<T> rows(grad);
     return shaped(rows_backward(rows.view(), saved, gradients), view_of(grad).extents());
   }
+  template <class... More>
+  Input backward(const Saved&, const More&...) const {
+    return detail::expect_gradient_first<Input, More...>(), Input();
+  }
 
   /// Throws ShapeError unless `saved` can be from a forward pass over so many rows.
   void check_saved(const Saved& saved, Index rows) const {

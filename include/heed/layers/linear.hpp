@@ -128,6 +128,10 @@ struct Linear {
     matrix_product(grads.view(), weight, detail::as_rows(grad_input), {.products = products});
     return grad_input;
   }
+  template <class... More>
+  Input backward(const Saved&, const More&...) const {
+    return detail::expect_gradient_first<Input, More...>(), Input();
+  }
   /// Adds the gradients of the parameters alone.
   template <Viewable G, Viewable X>
   void accumulate(const G& grad, const X& input, Linear& gradients) const {

@@ -185,6 +185,10 @@ struct MultiHeadAttention {
                   "a tensor is no mask by itself: wrap it, heed::masks::Dense(tensor)");
     return {};
   }
+  template <class M, class... More>
+  Output forward(const Input&, const Saved&, const M&, const More&...) const {
+    return detail::expect_layer_mask<Saved, Saved>(), Output();
+  }
   Output forward(Input query, const Input& key, const Input& value, const Mask& mask,
                  Saved& saved) const {
     return forward(std::move(query), key, value, mask, Noise{}, saved);
@@ -228,6 +232,11 @@ struct MultiHeadAttention {
     Input grad_query(saved.query.extents());
     backward_inputs(grad, saved, gradients, grad_query, grad_key, grad_value);
     return grad_query;
+  }
+
+  template <class... More>
+  Input backward(const Saved&, const More&...) const {
+    return detail::expect_gradient_first<Input, More...>(), Input();
   }
 
   /// Throws ShapeError unless `saved` can be from a forward pass of this layer.

@@ -86,6 +86,10 @@ struct LanguageModel {
   }
 
   void backward(const Output& grad, const Saved& saved, LanguageModel& gradients) const;
+  template <class... More>
+  void backward(const Saved&, const More&...) const {
+    detail::expect_gradient_first<Output, More...>();
+  }
   /// Throws ShapeError, or InvalidArgument for a token outside the vocabulary, unless `saved` can
   /// be from a forward pass of this model.
   void check_saved(const Saved& saved) const;

@@ -64,6 +64,22 @@ constexpr void expect_batch() {
                 "Tensor(x.view().with_leading_axis()) makes one of the matrix x");
 }
 
+/// A block is given something else than a mask behind the tokens.
+template <class Given, class Saved>
+constexpr void expect_layer_mask() {
+  constexpr bool saved = std::is_same_v<Given, Saved>;
+  static_assert(!saved, "what forward saves comes last: layer.forward(x, mask, saved)");
+  if constexpr (!saved) expect_mask<Given>();
+}
+
+/// A layer is given what forward saved before the gradient of its output.
+template <class... Given>
+constexpr void expect_gradient_first() {
+  static_assert(never<Given...>,
+                "the gradient of the output comes first, and then what forward saved: "
+                "layer.backward(grad, saved, gradients)");
+}
+
 /// A tensor that is given where a mask belongs: of bool, or of another rank than a batch.
 template <class Given, class Batch>
 concept TensorForMask = Viewable<const Given> &&
