@@ -408,6 +408,12 @@ void misuse(Floats& x, Tensor<float, 1>& lse) {
   attention_backward(x, x, x, x, lse, x, masks::Causal{}, x, x, x);
 }
 #endif
+#ifdef CACHE_OF_HEADS  // a cache holds the heads of keys: {.kv_heads = 2}
+KeyValueCache<float> cache({.batch = 1, .heads = 2, .head_dim = 8});
+#endif
+#ifdef CACHE_OF_HEADS_FOR_TOKENS  // a cache holds the heads of keys: {.kv_heads = 2}
+auto cache = KeyValueCache<float>::for_tokens({.heads = 2, .head_dim = 8}, 100);
+#endif
 #ifdef CACHE_WITHOUT_SIZES  // a cache is made with its sizes: KeyValueCache<float>::for_tokens(
 Index misuse() {
   KeyValueCache<float> cache;

@@ -47,6 +47,12 @@ namespace detail {
 /// The shape with value_dim filled in; throws if no cache can have this shape.
 CacheShape checked(CacheShape shape);
 
+/// Sizes by the name that layers have for heads. A template takes them, so that of two that fit,
+/// CacheShape is taken.
+struct SizesOfHeads {
+  Index batch = 0, heads = 0, kv_heads = 0, head_dim = 0, value_dim = 0, page_size = 0, pages = 0;
+};
+
 /// The shape of a cache: one without sequences is left behind where the cache is moved away.
 struct HeldShape : CacheShape {
   explicit HeldShape(const CacheShape& shape) : CacheShape(shape) {}
@@ -147,6 +153,10 @@ class KeyValueCache {
                   "a cache is made with its sizes: KeyValueCache<float>::for_tokens({.batch = 1, "
                   ".kv_heads = 2, .head_dim = 64}, length)");
   }
+  template <class Sizes = T>
+  explicit KeyValueCache(const detail::SizesOfHeads&) : KeyValueCache(CacheShape()) {
+    static_assert(detail::never<Sizes>, "a cache holds the heads of keys: {.kv_heads = 2}");
+  }
   explicit KeyValueCache(const CacheShape& shape)
       : shape_(detail::checked(shape)),
         pool_(shape_.pages),
@@ -160,6 +170,10 @@ class KeyValueCache {
   /// ShapeError.
   static KeyValueCache for_tokens(const CacheShape& shape, Index length) {
     return KeyValueCache(shape.for_tokens(length));
+  }
+  template <class Sizes = T>
+  static KeyValueCache for_tokens(const detail::SizesOfHeads& sizes, Index) {
+    return KeyValueCache(sizes);
   }
   KeyValueCache(const KeyValueCache&) = default;
   /// Leaves a cache without sequences behind, as does the assignment.
