@@ -236,7 +236,8 @@ constexpr bool expect_local_call_to() {
 /// dim).
 template <class T, std::size_t Rank>
 TensorView<T, 4> as_rank_4(const TensorView<T, Rank>& view) {
-  static_assert(call_rank<Rank>, "attention takes views of (batch, heads, length, dim)");
+  static_assert(call_rank<Rank>,
+                "attention takes (batch, heads, length, dim), (heads, length, dim), (length, dim)");
   return with_leading_axes<4>(view);
 }
 
