@@ -271,6 +271,16 @@ struct Mine {
 };
 Mask misuse() { return Mine{}; }
 #endif
+#ifdef MASK_OF_NOTHING  // a mask without rules is heed::masks::Full{}, which shows all
+bool misuse() {
+  Mask mask;
+  return mask.allows({});
+}
+#endif
+#ifdef MASKS_BY_NAME  // a mask without rules is heed::masks::Full{}, which shows all
+#include <map>
+void misuse(std::map<std::string, Mask>& masks) { masks["causal"] = masks::Causal{}; }
+#endif
 #ifdef COMBINED_LAMBDA_ANSWERS_INDEX  // answers with a bool and is not mutable
 Floats misuse(Floats& x) {
   return attention(

@@ -75,6 +75,12 @@ using masks::predicate;
 /// immutable.
 class Mask {
  public:
+  template <class M = void>
+  Mask() {
+    static_assert(detail::never<M>,
+                  "a mask without rules is heed::masks::Full{}, which shows all: Mask mask = "
+                  "heed::masks::Full{}");
+  }
   template <class M>
   requires(!std::same_as<M, Mask> && detail::LikeMask<M>)
       Mask(M mask)  // NOLINT(google-explicit-constructor): every mask is a Mask
