@@ -51,6 +51,12 @@ void use(const Eigen::MatrixXf& x) { heed::write_npy("x.npy", 2 * x); }
 #ifdef EXPRESSION_FOR_A_MASK  // numbers that are added to scores are AttentionOptions::bias
 auto use(const Eigen::MatrixXf& x) { return heed::attention(x, x, x, 2 * x); }
 #endif
+#ifdef MATRIX_OF_A_BATCH  // as_vector(x) of a vector, and of several matrices
+auto use(const heed::Tensor<float, 3>& x) { return heed::as_matrix(x); }
+#endif
+#ifdef MATRIX_OF_A_ROW  // as_matrix takes (rows, columns): as_vector(x) of a vector
+Eigen::MatrixXf use(heed::Tensor<float, 2>& x) { return heed::as_matrix(x[0]); }
+#endif
 #ifdef MATRIX_OF_BOOL_FOR_A_MASK  // a tensor is no mask by itself: heed::masks::Dense(tensor)
 auto use(const Eigen::MatrixXf& x) { return heed::attention(x, x, x, x.array() > 0.f); }
 #endif

@@ -111,6 +111,14 @@ template <detail::TensorOf<1> Owner>
 auto as_vector(Owner&& tensor) {
   return as_vector(std::forward<Owner>(tensor).view());
 }
+// What is no matrix.
+template <Viewable X>
+requires(ViewOf<const X>::rank() != 2) MatrixMap<const ValueOf<const X>> as_matrix(const X&) {
+  static_assert(detail::never<X>,
+                "as_matrix takes (rows, columns): as_vector(x) of a vector, and of several "
+                "matrices as_matrix(x[0]) of one");
+  return {nullptr, 0, 0, {0, 0}};
+}
 
 /// An Eigen object as a (rows, columns) view on its memory, row- or column-major, with Eigen's own
 /// strides. Vectors are (n, 1) or (1, n) too, as in Eigen; `.select(1, 0)` makes a rank-1 view of a
