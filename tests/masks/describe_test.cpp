@@ -31,6 +31,7 @@ TEST(Describe, StatisticsOfTiles) {
   EXPECT_EQ(counts.tiles_full, 1);
   EXPECT_EQ(counts.tiles_partial, 2);
   EXPECT_DOUBLE_EQ(counts.computed_share(), 0.75);
+  EXPECT_EQ(statistics(Causal{}, 8, 8).visible, 36);
 }
 
 TEST(Describe, RefusesSizesThatAreNone) {

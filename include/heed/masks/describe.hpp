@@ -108,6 +108,11 @@ MaskStatistics statistics(const M& mask, const MaskWindow& window) {
   return result;
 }
 
+template <class M>
+MaskStatistics statistics(const M& mask, Index queries, Index keys) {
+  return statistics(mask, MaskWindow{.queries = queries, .keys = keys});
+}
+
 /// A mask as text: one row per query, `on` where it may look and `off` where it may not (trailing
 /// blanks removed), then the share of visible scores and the tiles that a kernel computes. Use
 /// `ascii_on` and `ascii_off` where only ASCII can be printed.
