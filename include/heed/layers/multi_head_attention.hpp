@@ -353,7 +353,8 @@ struct MultiHeadAttention {
   std::optional<Rotary> rotary;
   ScoreBias<T> score_bias;
   Linear<T> out;
-  std::uint32_t stream = 0;             // of dropout: another one in every layer
+  /// Of dropout: another one in every layer that is made with dropout, else 0.
+  std::uint32_t stream = 0;
   Products products = Products::exact;  // of queries, keys and values; see set_products
 
  private:
