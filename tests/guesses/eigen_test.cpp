@@ -165,6 +165,8 @@ TEST_F(EigenCalls, AVectorHoldsTheLogSumExp) {
   attention(q, k, k, mask, {.log_sum_exp = same});
   for (Index i = 0; i < n; ++i) EXPECT_EQ(lse(i), same(i));
   const auto [grad_q, grad_k, grad_v] = attention_backward(q, k, k, mask, out, lse, out);
+  const Eigen::MatrixXf of_keys = attention_backward(q, k, k, mask, out, lse, out).keys;
+  EXPECT_EQ(of_keys, grad_k);
   Eigen::MatrixXf queries(9, 8), keys(9, 8), values(9, 8);
   attention_backward(q, k, k, mask, out, lse, out, queries, keys, values);
   for (Index i = 0; i < n; ++i) {

@@ -181,9 +181,25 @@ template <class Result>
 struct AttentionGradients {
   Result queries, keys, values;
 };
+template <class Result>
+AttentionGradients(Result, Result, Result) -> AttentionGradients<Result>;
+
+namespace detail {
+
+/// A gradient of queries, keys or values, for Eigen queries an Eigen matrix.
+template <class Q, std::size_t Rank>
+auto new_gradient(const Extents<Rank>& extents) {
+  if constexpr (requires { ViewAdapter<Q>::result(extents); }) {
+    return ViewAdapter<Q>::result(extents);
+  } else {
+    return Tensor<ComputedIn<ValueOf<Q>>, Rank>::uninitialized(extents);
+  }
+}
+
+}  // namespace detail
 
 /// The same, returning new tensors: `const auto [grad_q, grad_k, grad_v] = attention_backward(…)`.
-/// Those of bfloat16 tensors are float.
+/// Those of bfloat16 tensors are float; Eigen queries give Eigen matrices.
 template <class Q, class K, class V, detail::MeantAsMask M, class Out, class Lse, class GradOut,
           detail::IsOptions Options = detail::OptionsOf<Q>>
 requires detail::TensorsOfForward<Q, K, V, Out, Lse, GradOut>
@@ -191,10 +207,9 @@ auto attention_backward(const Q& queries, const K& keys, const V& values, const 
                         const Out& output, const Lse& log_sum_exp, const GradOut& grad_output,
                         const Options& options = {},
                         const detail::GradientsOf<Q>& gradients_of_options = {}) {
-  using Result = Tensor<ComputedIn<ValueOf<Q>>, ViewOf<const Q>::rank()>;
-  AttentionGradients<Result> gradients{Result::uninitialized(view_of(queries).extents()),
-                                       Result::uninitialized(view_of(keys).extents()),
-                                       Result::uninitialized(view_of(values).extents())};
+  AttentionGradients gradients{detail::new_gradient<Q>(view_of(queries).extents()),
+                               detail::new_gradient<Q>(view_of(keys).extents()),
+                               detail::new_gradient<Q>(view_of(values).extents())};
   attention_backward(queries, keys, values, mask, output, log_sum_exp, grad_output,
                      gradients.queries, gradients.keys, gradients.values, options,
                      gradients_of_options);
