@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <string>
@@ -137,8 +138,9 @@ class TokenizerJson {
         json_.skip();
       }
     });
-    const bool name = special && !normalized;  // others are found in plain text, or in any case
-    if (type_ == "WordPiece" && !name && !std::ranges::count(special_pieces, content)) {
+    const bool name = special && !normalized;   // others are found in plain text, or in any case
+    const auto end = std::end(special_pieces);  // libc++ 14 has no algorithms of ranges
+    if (type_ == "WordPiece" && !name && std::find(special_pieces, end, content) == end) {
       json_.fail("added token ", quote(content), " is not special, or normalized: not read");
     }
     added_.texts.push_back(content);
