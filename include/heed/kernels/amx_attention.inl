@@ -10,18 +10,23 @@
 /// that wait for each other it would not see the softmax.
 template <class Tiles, class T>
 struct TileWork {
-  /// Calls between() after each product of two tiles, as a part of the same code.
+  /// Calls between() after each product of two tiles.
+  template <class Between>
+  HEED_SIMD void multiply(Between& between) {
+    multiply_tiles(tiles, values, between);
+    multiply_tiles(tiles, scores, between);
+    values.row_tiles = scores.row_tiles = 0;
+  }
+  HEED_KERNEL void finish(CalledBetween between = {}) { multiply(between); }
+  /// The same, with between() in one piece of code with tiles that work beside vectors.
   template <class Between>
   HEED_SIMD void finish_beside(Between& between) {
-    if constexpr (!Tiles::beside_vectors && !std::is_same_v<Between, CalledBetween>) {
-      finish(CalledBetween::of(between));
+    if constexpr (Tiles::beside_vectors) {
+      multiply(between);
     } else {
-      multiply_tiles(tiles, values, between);
-      multiply_tiles(tiles, scores, between);
-      values.row_tiles = scores.row_tiles = 0;
+      finish(CalledBetween::of(between));
     }
   }
-  HEED_KERNEL void finish(CalledBetween between = {}) { finish_beside(between); }
 
   Tiles tiles;
   // The scores come into the memory of the probabilities that the values are multiplied with.

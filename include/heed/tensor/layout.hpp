@@ -36,7 +36,9 @@ std::span<T> as_span(const TensorView<T, Rank>& view) {
 template <class T, std::size_t Rank>
 requires(Rank > 1) TensorView<T, Rank - 1> merge_axes(const TensorView<T, Rank>& view,
                                                       std::size_t axis) {
-  if (axis + 1 >= Rank) throw_shape_error("merge_axes: axis ", axis, " of a view of rank ", Rank);
+  if (axis >= Rank - 1) {
+    throw_shape_error("merge_axes: axis ", static_cast<Index>(axis), " of a view of rank ", Rank);
+  }
   const Index outer = view.extent(axis), inner = view.extent(axis + 1);
   const Index inner_stride = view.stride(axis + 1);
   Index merged = 0, step = 0;

@@ -329,7 +329,7 @@ class QueryBlockPass {
       const Index lane = row % kernels_.strip_lanes;
       const T* from = scratch_.probabilities + (row - lane) * simd::key_block + lane;
       for (Index key = 0; key < seen.count; ++key) {
-        // The factor of a row that sees a NaN is one. Adding 0 turns minus zero into plus zero.
+        // A row that sees a NaN has it as its factor. Adding 0 turns minus zero into plus zero.
         if (seen.words != nullptr && (seen.words[key] >> row & 1) == 0) continue;
         out(row, seen.first + key) =
             from[key * kernels_.strip_lanes] * scratch_.factors[row] + T{0};
