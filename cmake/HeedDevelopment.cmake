@@ -23,6 +23,8 @@ set(HEED_SANITIZE "" CACHE STRING "Sanitizers for our own targets, e.g. address,
 # Warnings, sanitizers and checks for one of our own targets.
 function(heed_development target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wshadow -Wundef)
+  # g++ looks for what it may forget from 128 MB on, which takes 5 to 10 % of its time.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=524288>)
   if(HEED_WARNINGS_AS_ERRORS)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
