@@ -9,7 +9,6 @@
 #include <vector>
 
 #include <heed/core/error.hpp>
-#include <heed/io/detail/json_reader.hpp>
 #include <heed/io/file.hpp>
 #include <heed/models/encoder.hpp>
 #include <heed/pretrained/load_model.hpp>
@@ -22,6 +21,21 @@ struct SentenceBatch {
   Tokens tokens;
   std::vector<Index> lengths;  // of the sentences in tokens, without padding
 };
+
+namespace detail {
+
+/// Throws FileError for a folder with other modules than Transformer, Pooling and Normalize, or
+/// with another pooling than the mean.
+void check_sentence_folder(const std::string& folder);
+/// The length to which a folder has sentences cut, at most that of its model.
+Index sentence_length_in(const std::string& folder, Index most);
+/// Sentences as the tokens of [CLS] sentence [SEP], cut to a length.
+SentenceBatch sentence_batch(const WordPiece& tokenizer, std::span<const std::string> sentences,
+                             Index length);
+/// The tokens that are no padding, (1, total), and the borders of their sentences.
+std::pair<Tokens, std::vector<Index>> packed_sentences(const SentenceBatch& batch);
+
+}  // namespace detail
 
 /// Turns sentences into vectors of length 1 whose dot products measure similarity: a BERT, the mean
 /// over its tokens, normalized. Reimers and Gurevych, Sentence-BERT, 2019.
@@ -47,10 +61,9 @@ class SentenceEncoder {
   /// the mean and for modules other than Transformer, Pooling and Normalize, and InvalidArgument
   /// for `products` that T does not have.
   static SentenceEncoder read(const FilePath& folder, Products products = Products::exact) {
-    refuse_other_modules(folder + "/modules.json");
-    refuse_other_pooling(folder + "/1_Pooling/config.json");
+    detail::check_sentence_folder(folder);
     auto model = load_bert<T>(folder);
-    const Index length = length_in(folder + "/sentence_bert_config.json", model.options.max_length);
+    const Index length = detail::sentence_length_in(folder, model.options.max_length);
     set_products(model, products);
     auto tokenizer = detail::word_piece_in(folder);
     return detail::made_of_file(detail::word_piece_path(folder), [&] {
@@ -64,28 +77,13 @@ class SentenceEncoder {
   /// Tokens of [CLS] sentence [SEP], cut to max_length; 0: that of the constructor. Throws
   /// InvalidArgument for a max_length below 2 or above the model's.
   SentenceBatch tokens(std::span<const std::string> sentences, Index max_length = 0) const {
-    const Index most = checked_length(max_length, max_length_);
-    std::vector<std::vector<Index>> rows;
-    SentenceBatch batch;
-    Index longest = 0;
-    for (const std::string& sentence : sentences) {
-      rows.push_back(tokenizer_.encode_sentence(sentence, most));
-      batch.lengths.push_back(static_cast<Index>(rows.back().size()));
-      longest = std::max(longest, batch.lengths.back());
-    }
-    batch.tokens = Tokens({static_cast<Index>(rows.size()), longest});
-    std::fill(batch.tokens.begin(), batch.tokens.end(), tokenizer_.token("[PAD]"));
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      std::copy(rows[i].begin(), rows[i].end(),
-                batch.tokens.data() + static_cast<Index>(i) * longest);
-    }
-    return batch;
+    return detail::sentence_batch(tokenizer_, sentences, checked_length(max_length, max_length_));
   }
 
   /// The vectors, (sentences, dim). A sentence's vector has the same bits in any batch and with any
   /// padding, which is not computed. Throws ShapeError for lengths that do not fit.
   Tensor<T, 2> embed(const SentenceBatch& batch) const {
-    const auto [tokens, offsets] = packed(batch);
+    const auto [tokens, offsets] = detail::packed_sentences(batch);
     const auto hidden = model_.forward_packed(tokens, offsets);
     const Index dim = hidden.extent(2);
     auto vectors = Tensor<T, 2>::uninitialized({batch.tokens.extent(0), dim});
@@ -115,61 +113,6 @@ class SentenceEncoder {
     throw_invalid_argument("SentenceEncoder: max_length ", length, ", expected 2 to ",
                            model_.options.max_length);
   }
-  /// Types are Python classes, "sentence_transformers.models.Pooling"; their modules have moved.
-  static void refuse_other_modules(const std::string& path) {
-    if (!detail::exists(path)) return;
-    const auto bytes = read_file(path);
-    detail::JsonReader json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
-    json.array([&] {
-      std::string type;
-      json.object([&](const std::string& key) {
-        if (key == "type") {
-          type = json.string();
-        } else {
-          json.skip();
-        }
-      });
-      const std::string name = type.substr(type.rfind('.') + 1);
-      if (name == "Transformer" || name == "Pooling" || name == "Normalize") return;
-      json.fail("a module ", quote(type), ", expected Transformer, Pooling or Normalize");
-    });
-    json.end();
-  }
-  static void refuse_other_pooling(const std::string& path) {
-    if (!detail::exists(path)) return;
-    const auto config = ModelConfig::read(path);
-    const auto mode = config.text("pooling_mode", "mean");
-    if (mode != "mean") config.fail_at("pooling_mode", "is ", quote(mode), ", expected mean");
-    for (const std::string kind : {"cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens",
-                                   "weightedmean_tokens", "lasttoken"}) {
-      const std::string key = "pooling_mode_" + kind;
-      const bool mean = kind == "mean_tokens";
-      if (config.flag(key, mean) != mean) {
-        config.fail_at(key, "is ", mean ? "false, expected true" : "true, expected false");
-      }
-    }
-  }
-  /// The length to which the folder has sentences cut, at most that of the model.
-  static Index length_in(const std::string& path, Index most) {
-    if (!detail::exists(path)) return most;
-    const auto config = ModelConfig::read(path);
-    const Index length = config.integer("max_seq_length", most);
-    if (length < 2) config.fail_at("max_seq_length", "is ", length, ", expected 2 or more");
-    return std::min(length, most);
-  }
-
-  /// The tokens that are no padding, (1, total), and the borders of their sentences.
-  static std::pair<Tokens, std::vector<Index>> packed(const SentenceBatch& batch) {
-    detail::check_lengths("SentenceEncoder", batch.lengths, batch.tokens.extents());
-    std::vector<Index> offsets = {0};
-    for (const Index length : batch.lengths) offsets.push_back(offsets.back() + length);
-    Tokens tokens({1, offsets.back()});
-    for (std::size_t i = 0; i < batch.lengths.size(); ++i) {
-      const Index* from = batch.tokens.data() + static_cast<Index>(i) * batch.tokens.extent(1);
-      std::copy_n(from, batch.lengths[i], tokens.data() + offsets[i]);
-    }
-    return {std::move(tokens), std::move(offsets)};
-  }
 
   Encoder<T> model_;
   WordPiece tokenizer_;
@@ -177,3 +120,7 @@ class SentenceEncoder {
 };
 
 }  // namespace heed
+
+#if HEED_DEFINITIONS
+#include <heed/pretrained/detail/sentence_encoder.inl>
+#endif

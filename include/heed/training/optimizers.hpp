@@ -57,15 +57,13 @@ std::vector<double> squares_of_stretches(const T* values, Index count) {
   });
   return squares;
 }
+#if !HEED_DEFINITIONS
+extern template std::vector<double> squares_of_stretches(const float*, Index);
+extern template std::vector<double> squares_of_stretches(const double*, Index);
+#endif
 
 /// Adds a parameter to a norm of which the root is not yet taken; `squares` are its stretches'.
-inline void add_squares(GradientNorm& norm, std::string_view name,
-                        std::span<const double> squares) {
-  double sum = 0;
-  for (const double part : squares) sum += part;
-  norm.value += sum;
-  if (!std::isfinite(norm.value) && norm.infinite.empty()) norm.infinite = std::string(name);
-}
+void add_squares(GradientNorm& norm, std::string_view name, std::span<const double> squares);
 
 }  // namespace detail
 
@@ -150,49 +148,27 @@ bool stays_finite(const Model& gradients, double norm, double factor) {
   return finite;
 }
 
+/// The learning rate of a step. Throws InvalidArgument for options that no gradients go with.
+double checked_rate(const char* caller, double learning_rate, const StepOptions& options);
+/// The step that gradients of this norm allow; whether they stay finite is not yet asked.
+PlannedStep allowed_step(double rate, const GradientNorm& norm, const StepOptions& options);
+
 template <class Model>
 PlannedStep plan_step(const char* caller, double learning_rate, const Model& gradients,
                       const StepOptions& options) {
-  PlannedStep plan;
-  const double rate = options.learning_rate.value_or(learning_rate);
-  if (!std::isfinite(static_cast<float>(rate)) || rate < 0) {
-    throw_invalid_argument(caller, ": learning rate ", rate,
-                           ", expected a finite number, 0 or more");
-  }
-  if (!(options.max_gradient_norm > 0) ||
-      !std::isfinite(static_cast<float>(options.gradient_scale))) {
-    throw_invalid_argument(caller, ": max_gradient_norm ", options.max_gradient_norm,
-                           ", expected above 0; gradient_scale ", options.gradient_scale,
-                           ", expected a finite number");
-  }
+  const double rate = checked_rate(caller, learning_rate, options);
   const GradientNorm norm = options.norm ? *options.norm : gradient_norm(gradients);
-  plan.gradient_factor = options.gradient_scale;
-  plan.report.learning_rate = rate;
-  plan.report.gradient_norm = norm.value * std::fabs(options.gradient_scale);
-  if (!std::isfinite(plan.report.gradient_norm)) {
-    plan.report.taken = false;
-    plan.report.refused_by = norm.infinite;
-  } else if (plan.report.gradient_norm > options.max_gradient_norm) {
-    plan.gradient_factor *= options.max_gradient_norm / plan.report.gradient_norm;
-  }
+  PlannedStep plan = allowed_step(rate, norm, options);
   plan.report.taken =
       plan.report.taken && stays_finite(gradients, norm.value, plan.gradient_factor);
   return plan;
 }
 
 /// Throws InvalidArgument for a setting outside [least, most).
-inline void check_setting(const char* caller, const char* name, double value, double least,
-                          double most = std::numeric_limits<double>::infinity()) {
-  if (value >= least && value < most) return;
-  throw_invalid_argument(caller, ": ", name, " ", value, ", expected ", least, " or more",
-                         most < 2 ? " and below 1" : ", and finite");
-}
-
+void check_setting(const char* caller, const char* name, double value, double least,
+                   double most = std::numeric_limits<double>::infinity());
 /// The steps of a run that goes on. Throws InvalidArgument for a number below 0.
-inline Index checked_steps(const char* caller, Index steps) {
-  if (steps < 0) throw_invalid_argument(caller, ": ", steps, " steps taken, expected 0 or more");
-  return steps;
-}
+Index checked_steps(const char* caller, Index steps);
 
 /// What is not to be stepped: other types than the optimizer's, or a model alone.
 template <class Gradients, class Model, class Weights>
@@ -304,6 +280,40 @@ struct AdamOptions {
   bool decay_vectors = true;
 };
 
+namespace detail {
+
+/// One step of Adam, after `steps` others, for a parameter.
+template <ModelScalar T>
+void adam_update(const AdamOptions& options, bool decays, Index steps, const PlannedStep& plan,
+                 T* weights, const T* gradient, T* first, T* second, Index count) {
+  const double corrected1 = 1 - whole_power(options.beta1, steps + 1);
+  const double corrected2 = 1 - whole_power(options.beta2, steps + 1);
+  const double decay = decays ? options.weight_decay : 0;
+  const simd::AdamUpdate<T> numbers{
+      .factor = static_cast<T>(plan.gradient_factor),
+      .added = static_cast<T>(options.decoupled ? 0 : decay),
+      .keep1 = static_cast<T>(1 - options.beta1),
+      .beta2 = static_cast<T>(options.beta2),
+      .keep2 = static_cast<T>(1 - options.beta2),
+      .inverse_root = static_cast<T>(1 / std::sqrt(corrected2)),
+      .epsilon = static_cast<T>(options.epsilon),
+      .rate = static_cast<T>(plan.report.learning_rate / corrected1),
+      .shrink = static_cast<T>(options.decoupled ? 1 - plan.report.learning_rate * decay : 1)};
+  const auto& kernels = simd::training_kernels<T>();
+  for_each_stretch(count, [&](Index, Index begin, Index end) {
+    kernels.adam(numbers, weights + begin, gradient + begin, first + begin, second + begin,
+                 end - begin);
+  });
+}
+#if !HEED_DEFINITIONS
+extern template void adam_update(const AdamOptions&, bool, Index, const PlannedStep&, float*,
+                                 const float*, float*, float*, Index);
+extern template void adam_update(const AdamOptions&, bool, Index, const PlannedStep&, double*,
+                                 const double*, double*, double*, Index);
+#endif
+
+}  // namespace detail
+
 /// Adam as torch.optim.Adam computes it. Kingma and Ba 2015.
 template <class Model>
 class Adam {
@@ -344,8 +354,8 @@ class Adam {
     for_each_parameter(
         [&](std::string_view, auto& weights, const auto& gradient, auto& first, auto& second) {
           const bool decays = options_.decay_vectors || weights.rank() > 1;
-          update(weights.data(), gradient.data(), first.data(), second.data(), weights.size(), plan,
-                 decays ? options_.weight_decay : 0);
+          detail::adam_update(options_, decays, steps_, plan, weights.data(), gradient.data(),
+                              first.data(), second.data(), weights.size());
         },
         model, gradients, first_moment_, second_moment_);
     ++steps_;
@@ -362,29 +372,6 @@ class Adam {
 
  private:
   const char* name() const { return options_.decoupled ? "AdamW" : "Adam"; }
-  template <class T>
-  void update(T* weights, const T* gradient, T* first, T* second, Index count,
-              const detail::PlannedStep& plan, double weight_decay) const {
-    const double corrected1 = 1 - detail::whole_power(options_.beta1, steps_ + 1);
-    const double corrected2 = 1 - detail::whole_power(options_.beta2, steps_ + 1);
-    const simd::AdamUpdate<T> numbers{
-        .factor = static_cast<T>(plan.gradient_factor),
-        .added = static_cast<T>(options_.decoupled ? 0 : weight_decay),
-        .keep1 = static_cast<T>(1 - options_.beta1),
-        .beta2 = static_cast<T>(options_.beta2),
-        .keep2 = static_cast<T>(1 - options_.beta2),
-        .inverse_root = static_cast<T>(1 / std::sqrt(corrected2)),
-        .epsilon = static_cast<T>(options_.epsilon),
-        .rate = static_cast<T>(plan.report.learning_rate / corrected1),
-        .shrink =
-            static_cast<T>(options_.decoupled ? 1 - plan.report.learning_rate * weight_decay : 1)};
-    const auto& kernels = simd::training_kernels<T>();
-    detail::for_each_stretch(count, [&](Index, Index begin, Index end) {
-      kernels.adam(numbers, weights + begin, gradient + begin, first + begin, second + begin,
-                   end - begin);
-    });
-  }
-
   AdamOptions options_;
   Model first_moment_, second_moment_;
   Index steps_ = 0;
@@ -419,3 +406,7 @@ class AdamW : public Adam<Model> {
 };
 
 }  // namespace heed
+
+#if HEED_DEFINITIONS
+#include <heed/training/detail/optimizers.inl>
+#endif
