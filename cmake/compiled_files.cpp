@@ -35,16 +35,16 @@
 
 namespace heed::detail {
 
-#define HEED_CODE_OF_TRAINING(T)                                                               \
-  template double compute_cross_entropy(const TensorView<const T, 2>&,                         \
-                                        const TensorView<const Index, 1>&,                     \
-                                        const TensorView<T, 2>&, const CrossEntropyOptions&);  \
-  template double compute_cross_entropy(const TensorView<const T, 3>&,                         \
-                                        const TensorView<const Index, 2>&,                     \
-                                        const TensorView<T, 3>&, const CrossEntropyOptions&);  \
-  template std::vector<double> squares_of_stretches(const T*, Index);                          \
-  template void adam_update(const AdamOptions&, bool, Index, const PlannedStep&, T*, const T*, \
-                            T*, T*, Index);
+#define HEED_CODE_OF_TRAINING(T)                                                                   \
+  template double compute_cross_entropy(const TensorView<const T, 2>&,                             \
+                                        const TensorView<const Index, 1>&,                         \
+                                        const TensorView<T, 2>&, const CrossEntropyOptions&);      \
+  template double compute_cross_entropy(const TensorView<const T, 3>&,                             \
+                                        const TensorView<const Index, 2>&,                         \
+                                        const TensorView<T, 3>&, const CrossEntropyOptions&);      \
+  template std::vector<double> squares_of_stretches(const T*, Index);                              \
+  template void adam_update(const AdamOptions&, bool, Index, const PlannedStep&, T*, const T*, T*, \
+                            T*, Index);
 HEED_CODE_OF_TRAINING(float)
 HEED_CODE_OF_TRAINING(double)
 #undef HEED_CODE_OF_TRAINING

@@ -247,9 +247,9 @@ double compute_cross_entropy(const Logits& logits, const Targets& targets,
 
 #if !HEED_DEFINITIONS
 // Instantiated in heed::compiled for what most models answer: a second of a program that trains.
-#define HEED_LINKED_CROSS_ENTROPY(T, rank)                                                   \
-  extern template double compute_cross_entropy(                                              \
-      const TensorView<const T, rank>&, const TensorView<const Index, rank - 1>&,            \
+#define HEED_LINKED_CROSS_ENTROPY(T, rank)                                        \
+  extern template double compute_cross_entropy(                                   \
+      const TensorView<const T, rank>&, const TensorView<const Index, rank - 1>&, \
       const TensorView<T, rank>&, const CrossEntropyOptions&);
 HEED_LINKED_CROSS_ENTROPY(float, 2)
 HEED_LINKED_CROSS_ENTROPY(float, 3)
