@@ -16,10 +16,10 @@ namespace heed {
 
 /// Fused attention: out = softmax(scale · queries · keysᵀ, masked) · values, without storing the
 /// scores; scale is 1/√head_dim unless the option says another. Float, double or bfloat16, of one
-/// type in a call, computed in that type without approximations. bfloat16 is computed in float,
-/// with weights rounded to bfloat16 where the CPU multiplies bfloat16, and results are rounded
-/// once, or not at all if out is float. Tiles in which the mask hides everything are skipped;
-/// memory is O(length).
+/// type in a call. Float and double are computed in their own type without approximations,
+/// bfloat16 in float, with weights rounded to bfloat16 where the CPU multiplies bfloat16; bfloat16
+/// results are rounded once, or not at all if out is float. Tiles in which the mask hides
+/// everything are skipped; memory is O(length).
 ///
 /// Shapes: (batch, heads, length, dim), rank 3 without a batch, rank 2 without heads; any strides.
 /// queries (…, heads, queries, head_dim), keys (…, kv_heads, keys, head_dim), values (…, kv_heads,
@@ -76,7 +76,7 @@ template <class Q, detail::MeantAsKeys K, class V, detail::IsOptions Options = d
 auto attention(const Q& queries, const K& keys, const V& values, const Options& options = {}) {
   return attention(queries, keys, values, masks::Full{}, options);
 }
-// A call without values.
+// Refuses a call without values.
 template <class Q, detail::MeantAsKeys K>
 requires(detail::TakesResult<Q> || detail::is_cache<Q>) const Q& attention(const Q& queries,
                                                                            const K&) {

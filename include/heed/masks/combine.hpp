@@ -26,9 +26,9 @@ void join_lane_words(const A& first, const B& second, const Tile& tile, std::uin
 }
 
 /// Coverage of a combination where its parts leave a tile open: read from the lane words if these
-/// are cheap, and then exact for the tiles that kernels ask about. Needed because the union of two
-/// ranges of keys may be no range, and the difference of two ranges may be empty although neither
-/// is.
+/// are cheap, and then exact for the tiles that attention asks about. Needed because the union of
+/// two ranges of keys may be no range, and the difference of two ranges may be empty although
+/// neither is.
 template <class M>
 Coverage coverage_by_lanes(const M& mask, const Tile& tile) {
   constexpr Index most_keys = 96, piece = 16;

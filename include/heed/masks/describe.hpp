@@ -8,7 +8,7 @@
 
 namespace heed {
 
-/// The share of scores that a mask lets through, and of tiles that a kernel computes.
+/// The share of scores that a mask lets through, and of tiles that are computed.
 struct MaskStatistics {
   Index visible = 0;  // scores
   Index scores = 0;
@@ -114,7 +114,7 @@ MaskStatistics statistics(const M& mask, Index queries, Index keys) {
 }
 
 /// A mask as text: one row per query, `on` where it may look and `off` where it may not (trailing
-/// blanks removed), then the share of visible scores and the tiles that a kernel computes. Use
+/// blanks removed), then the share of visible scores and the tiles that are computed. Use
 /// `ascii_on` and `ascii_off` where only ASCII can be printed.
 template <class M>
 std::string describe(const M& mask, const MaskWindow& window, const char* on = "██",

@@ -46,7 +46,7 @@ struct Tile {
 };
 
 /// How much of a tile a mask lets through. `none` and `full` are promises; `partial` is always
-/// correct, but the tile is then masked key by key.
+/// correct, but the tile is then masked score by score.
 enum class Coverage : std::uint8_t { none, partial, full };
 
 /// The shape of a call, against which a mask is checked.
@@ -168,7 +168,7 @@ constexpr bool expect_mask() {
                   "at.key are the two positions, and the answer is a bool");
   } else if constexpr (HasKeys<M>) {
     static_assert(never<M>,
-                  "a mask's runs of keys are `heed::KeyRange keys(heed::Position at) const`: the "
+                  "a mask's ranges of keys are `heed::KeyRange keys(heed::Position at) const`: the "
                   "keys {begin, end} that the query at.query sees");
   } else if constexpr (HasCallOperator<M>) {
     static_assert(never<M>,
@@ -391,6 +391,8 @@ inline constexpr bool takes_unsigned<R (F::*)(P...) const noexcept> = takes_unsi
 template <HasCallOperator F>
 inline constexpr bool takes_unsigned<F> = takes_unsigned<decltype(&F::operator())>;
 
+/// Throws InvalidArgument for a callable of unsigned positions where the first query stands before
+/// the first key.
 template <class F>
 void check_positions(const MaskShape& shape) {
   if constexpr (takes_unsigned<F>) {
@@ -430,7 +432,7 @@ bool depends_on_head(const M& mask) {
 }
 
 /// Whether the lane words of a mask come from asking `allows` about every score. That costs about
-/// as much as the attention of one head, so kernels ask once for all heads if the mask does not
+/// as much as the attention of one head, so a pass asks once for several heads if the mask does not
 /// depend on the head.
 template <MaskPolicy M>
 bool asks_every_score(const M& mask) {
@@ -442,8 +444,8 @@ bool asks_every_score(const M& mask) {
 }
 
 /// The distance between queries that see some of the same keys, such as those of one parity; 1 for
-/// a mask that does not say. Kernels then put such queries into one block, which leaves out all
-/// other keys. See Strided.
+/// a mask that does not say. Blocks are then made of such queries, and leave out all other keys.
+/// See Strided.
 template <MaskPolicy M>
 Index query_step(const M& mask) {
   if constexpr (requires(Index step) { step = mask.query_step(); }) {

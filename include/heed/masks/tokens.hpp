@@ -141,7 +141,7 @@ class ValidKeys {
  public:
   static constexpr bool depends_on_head = false;
 
-  /// `valid(item, key)` for every key of every item.
+  /// `valid(item, key)` for every key of every item. Throws ShapeError for sizes below 0.
   template <std::predicate<Index, Index> Valid>
   ValidKeys(Index batch, Index keys, Valid valid)
       : batch_(batch), keys_(keys), counts_(counted(batch, keys, valid)) {}
@@ -232,7 +232,7 @@ class ValidKeys {
 };
 
 /// The filled cells of an image grid, `valid(item, row, column)`: position = row · columns +
-/// column, as for GridNeighborhood.
+/// column, as for GridNeighborhood. Throws InvalidArgument for rows or columns below 0.
 template <std::predicate<Index, Index, Index> Valid>
 ValidKeys valid_cells(Index batch, Index rows, Index columns, Valid valid) {
   if (rows < 0 || columns < 0)
@@ -281,7 +281,8 @@ ValidKeys padding_of_tokens(const Ids& tokens, Index pad) {
 /// Speculative decoding over a tree of drafts. The first `cached` positions are the accepted text,
 /// causal among themselves and seen by every node. Node i stands at position cached + i and sees
 /// itself and its ancestors. `parents[i]` is the number of its parent node, below i, or -1 if it
-/// follows the text directly; otherwise InvalidArgument. Miao et al. 2024 (SpecInfer).
+/// follows the text directly. Throws InvalidArgument for another parent and for `cached` below 0; a
+/// call throws ShapeError for tokens beyond the nodes. Miao et al. 2024 (SpecInfer).
 class Tree {
  public:
   static constexpr bool depends_on_head = false;

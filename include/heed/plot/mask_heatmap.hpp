@@ -15,7 +15,7 @@ namespace heed {
 
 namespace detail {
 
-/// Turns masked and seen, 0 and 1, into four categories by what a kernel does with the tile: skips
+/// Turns masked and seen, 0 and 1, into four categories by what attention does with the tile: skips
 /// it, asks the mask for each score, or computes it without asking.
 template <MaskPolicy M>
 void add_tiles(Heatmap& heatmap, const M& mask, const MaskWindow& window) {

@@ -170,7 +170,7 @@ AttentionArgs<T> differentiated_args(const Operand<T>& queries, const Operand<T>
   return args;
 }
 
-/// All checks that need no mask; throws ShapeError before the first write.
+/// All checks that need no mask. Throws ShapeError or InvalidArgument, before the first write.
 template <class T>
 void check_backward_args(const BackwardArgs<T>& args, const AttentionOptions<T>& options) {
   check_output(args);

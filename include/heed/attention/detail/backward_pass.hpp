@@ -20,7 +20,7 @@ namespace heed::detail {
 // Queries, prepared for the backward kernels. -----------------------------------------------------
 
 /// Copies the log-sum-exp of a block of queries, in units of log2; returns one bit per query that
-/// saw a key. Kernels compute whole strips, so the lanes past the last query hold numbers.
+/// saw a key or a sink. Kernels compute whole strips, so lanes past the last query hold numbers.
 template <class T>
 std::uint64_t take_log_sum_exp(const BackwardArgs<T>& args, Index item, Index head, Index row,
                                Index rows, T* to) {
@@ -36,8 +36,8 @@ std::uint64_t take_log_sum_exp(const BackwardArgs<T>& args, Index item, Index he
 }
 
 /// Per-query data that the backward pass computes before any key: the log-sum-exp in units of log2,
-/// delta = Σ dO·O − the gradient of the log-sum-exp, and whether the query saw any key. O(queries)
-/// memory of the calling thread.
+/// delta = Σ dO·O − the gradient of the log-sum-exp, and whether the query saw a key or a sink.
+/// O(queries) memory of the calling thread.
 template <class T>
 class BackwardRows {
  public:
@@ -80,7 +80,7 @@ class BackwardRows {
 
   const T* log_sum_exp(Index index) const { return log_sum_exp_ + index * simd::query_block; }
   const T* delta(Index index) const { return delta_ + index * simd::query_block; }
-  /// One bit per query of the block: whether it saw a key.
+  /// One bit per query of the block: whether it saw a key or a sink.
   std::uint64_t seeing(Index index) const { return seeing_[index]; }
   /// One bit per query of the block: whether its output is exactly 0, as when it saw no key but a
   /// sink.
@@ -429,7 +429,8 @@ class KeyChunkPass {
 // Short sequences. --------------------------------------------------------------------------------
 
 /// The backward pass of a call with short sequences, the counterpart of ShortForward: the mask is
-/// asked once for all heads of a batch item, and every head is one kernel call. The same bits.
+/// asked once for all heads of a batch item, and every head is one kernel call. The bits are those
+/// of KeyChunkPass.
 template <class T>
 class ShortBackward {
  public:

@@ -318,7 +318,7 @@ class BackwardTasks {
   }
 
  private:
-  /// parallel_for with what runs between the tasks of a part.
+  /// parallel_for; in a part, the calling thread calls `between` after each of its tasks.
   void for_each_task(Index count, FunctionRef<void(Index)> body) const {
     const pthread_t caller = pthread_self();
     parallel_for(count, [&](Index i) {
@@ -433,8 +433,8 @@ class BackwardTasks {
   Index first_of(Index group) const {
     return group / groups_of_item_ * args_.kv_heads() + group % groups_of_item_ * group_size_;
   }
-  /// Whether the pass of one whole head prefetches the next head, which nears the second-level
-  /// cache at most halfway.
+  /// Whether the pass of one whole head prefetches the next head, which then fills at most half of
+  /// the second-level cache.
   bool can_announce() const {
     constexpr Index half = Index{512} << 10;
     const Index rows = 4 * (call_.query_count() + call_.key_count());

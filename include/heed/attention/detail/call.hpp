@@ -26,18 +26,19 @@ enum class Isa;
 
 namespace heed {
 
-/// The plan of an attention call, as `plan` returns and `run_planned` follows it. Only `arithmetic`
-/// affects the bits of the result.
+/// The plan of an attention call: `plan` returns it, and `run_planned` follows it. Only
+/// `arithmetic` affects the bits of the result.
 struct AttentionPlan {
-  /// The contents of a vector's lanes: 64 queries against blocks of 96 keys, or, when queries are
-  /// few, the keys of a block.
+  /// What the lanes of vectors hold: queries, in blocks of 64 that meet blocks of 96 keys; or,
+  /// where queries are few, the keys of a block.
   enum class Lanes { queries, keys };
   /// The arithmetic of scores and weighted sums: in the call's scalar type, or, for bfloat16, by
   /// the CPU's instruction for bfloat16 pairs or the one for tiles of them, with weights rounded to
   /// bfloat16.
   enum class Arithmetic { scalar, bfloat16_pairs, bfloat16_tiles };
   /// The heads in one task: one; several that share the answers of the mask; several that share one
-  /// key head; or those of short sequences, in one kernel call, or one each where they are copied.
+  /// key head; or several of short sequences, in one kernel call or, where heads are copied, in a
+  /// call for each.
   enum class Grouping { each_head, shared_mask, shared_keys, one_kernel_call };
 
   simd::Isa isa{};
@@ -182,7 +183,7 @@ struct AttentionArgs {
   Index item_offset = 0;                        // the batch index that masks see for item 0
   Index head_offset = 0;                        // the head that masks see for head 0
   Index query_offset = 0;                       // added to query positions
-  bool last_lines_up = false;                   // the last query aligns with the last key, per item
+  bool ends_align = false;                      // the last query aligns with the last key, per item
   const simd::PairKernels<T>* pairs = nullptr;  // for bfloat16 numbers, if the CPU has them
   const RoundingKernels<T>* rounding = nullptr;  // null: numbers are taken as they are stored
 
@@ -214,7 +215,7 @@ struct AttentionArgs {
   }
   Index first_query_of(Index item) const {
     if (!first_queries.empty()) return first_queries[static_cast<std::size_t>(item)];
-    return last_lines_up ? key_count_of(item) - query_count() : first_query;
+    return ends_align ? key_count_of(item) - query_count() : first_query;
   }
   /// The position of a query, as masks see it.
   Index query_position(Index item, Index query) const {
@@ -352,7 +353,7 @@ void decide_first_query(AttentionArgs<T>& args, const AttentionOptions<T>& optio
   constexpr Index limit = std::numeric_limits<Index>::max() / 4;
   args.first_query = options.first_query.value_or(args.key_count() - args.query_count());
   args.first_queries = options.first_queries;
-  args.last_lines_up = !options.first_query && options.first_queries.empty();
+  args.ends_align = !options.first_query && options.first_queries.empty();
   if (options.first_query && !options.first_queries.empty()) {
     throw_invalid_argument("attention: give first_query or first_queries, not both");
   }
@@ -369,7 +370,7 @@ void decide_first_query(AttentionArgs<T>& args, const AttentionOptions<T>& optio
   for (const Index first : options.first_queries) check("one of first_queries,", first);
 }
 
-/// All checks that need no mask; throws InvalidArgument before the first write.
+/// All checks that need no mask. Throws ShapeError or InvalidArgument, before the first write.
 template <class T>
 AttentionArgs<T> checked_args(const Operand<T>& queries, const Operand<T>& keys,
                               const Operand<T>& values, const Result<T>& out,
@@ -412,7 +413,8 @@ extern template AttentionArgs<double> checked_args(const Operand<double>&, const
 inline constexpr double bits_per_nat = 1.4426950408889634074;
 inline constexpr double nats_per_bit = 0.69314718055994530942;
 
-/// The factor on queries before their products with keys, which puts scores in the kernels' units.
+/// The factor on queries or, for pairs and tiles, on scores. It puts scores in the kernels' units,
+/// or in those that a softcap takes; those for a score function it only scales.
 template <class T>
 T query_factor(const AttentionArgs<T>& args) {
   const auto scale = static_cast<double>(args.scale);
@@ -432,7 +434,7 @@ bool fits_pairs(const AttentionArgs<T>& args) {
   return !args.score_mods.any() && size > T{1e-6f};
 }
 
-/// Whether the products of a call are of pairs or tiles.
+/// Whether a call multiplies bfloat16 in pairs or tiles.
 template <class T>
 bool multiplies_pairs(const AttentionArgs<T>& args) {
   return args.pairs != nullptr && args.keys.is_bfloat16() && fits_pairs(args);
@@ -446,7 +448,7 @@ T within_range(T score) {
 }
 
 /// The mask tile of `rows` queries of a head from `row` on and keys [first_key, last_key]. Where
-/// queries are a step apart, last_query counts them and is none of them; see MaskRef::coverage.
+/// queries are a step apart, last_query only says how many there are; see MaskRef::coverage.
 template <class T>
 Tile tile_of(const AttentionArgs<T>& args, Index item, Index head, Index row, Index rows,
              Index first_key, Index last_key) {

@@ -47,7 +47,7 @@ class DecodePass {
     const Index end = smaller(first + simd::key_chunk, args_.key_count_of(item_));
     const Coverage coverage = mask_.coverage(tile(first, end - 1));
     if (coverage == Coverage::none) return;
-    scale_queries();
+    copy_queries();
     if (coverage == Coverage::full && scores_first()) return take_chunk(first, end, states);
     for_each_visible(
         coverage, first, end,
@@ -69,8 +69,8 @@ class DecodePass {
     for (Index i = 0; i < size; ++i) states.output[i] = 0;
   }
 
-  /// Scales the rows by the factor of packed queries.
-  void scale_queries() const {
+  /// Copies the queries: scaled, as packed queries are, or, for pairs, as they are.
+  void copy_queries() const {
     const T factor = query_factor(args_);
     const Index columns = args_.head_dim(), queries = args_.query_count();
     for (Index row = 0; row < rows_; ++row) {
@@ -277,8 +277,8 @@ class DecodePass {
 template <class T>
 class Decode {
  public:
-  /// `group` heads that share one key head are processed together. All chunks, or, of `some`, the
-  /// first step only.
+  /// `group` heads that share one key head are processed together. With `some`: its chunks alone,
+  /// and the first step alone.
   Decode(const AttentionArgs<T>& args, const MaskRef& mask, const simd::PairKernels<T>* pairs,
          Index group, ChunkRows<T>* some = nullptr)
       : args_(args),
@@ -315,11 +315,11 @@ class Decode {
   void finish(Index head_of_batch) const {
     const Index item = head_of_batch / args_.heads(), head = head_of_batch % args_.heads();
     QueryBlockPass<T> pass(args_, mask_, nullptr, item, head, 0, args_.query_count());
-    bool seen = false;
+    bool begun = false;
     for (Index chunk = 0; chunk * simd::key_chunk < args_.key_count_of(item); ++chunk) {
-      pass.add(states(item, head, chunk), seen);
+      pass.add(states(item, head, chunk), begun);
     }
-    pass.write(seen);
+    pass.write(begun);
   }
 
  private:

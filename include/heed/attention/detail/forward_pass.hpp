@@ -223,7 +223,7 @@ class QueryBlockPass {
     const Index end = smaller(first + simd::key_chunk, args_.key_count_of(item_));
     const Coverage coverage = mask_.coverage(tile(first, end - 1), step_);
     bool fresh = true;
-    VisibleKeys together{};  // blocks in a row that all queries see, for one call of pairs
+    VisibleKeys together{};  // consecutive blocks that all queries see, for one call of pairs
     const auto take = [&](VisibleKeys& keys) {
       if (keys.count == 0) return;
       take_block(keys, state, fresh);
@@ -255,7 +255,7 @@ class QueryBlockPass {
                : visible_keys(mask_, part, scratch_.words, step_);
   }
 
-  /// Adds the visible keys of a block or, for pairs, of blocks in a row to the state.
+  /// Adds the visible keys of a block or, for pairs, of consecutive blocks to the state.
   void take_block(const VisibleKeys& seen, const simd::SoftmaxState<T>& state, bool fresh) {
     const Index key_head = args_.key_head(head_);
     if (pairs_) return pairs_.attend(item_, key_head, seen, queries(), state, fresh);
@@ -301,7 +301,7 @@ class QueryBlockPass {
 
   bool total_is_finite() const {
     const Index lanes = kernels_.strip_lanes, columns = args_.value_dim();
-    bool finite = true;  // the output is transposed: rows of a strip's lanes
+    bool finite = true;  // the output is transposed: for each column, a row of a strip's lanes
     for (Index lane = 0; lane < rows_; lane += lanes) {
       finite = finite && kernels_.all_finite({scratch_.total.output + lane * columns, lanes, 1},
                                              columns, smaller(lanes, rows_ - lane));
@@ -337,8 +337,8 @@ class QueryBlockPass {
     }
   }
 
-  /// out = output / sum. `seen`: whether any key was visible at all.
-  void write_out(bool seen) {
+  /// out = output / sum.
+  void write_out(bool begun) {
     find_factors();
     const auto& out = args_.out;
     const Index columns = args_.value_dim();
@@ -346,12 +346,12 @@ class QueryBlockPass {
     const Index step = rounds ? columns : out.stride(2) * step_;
     const Index column_step = rounds ? 1 : out.stride(3);
     T* to = rounds ? scratch_.values : out.rows(item_, head_, row_);
-    if (seen) {
+    if (begun) {
       kernels_.unpack(scratch_.total.output, rows_, columns, scratch_.factors, to, step,
                       column_step);
     }
     for (Index i = 0; i < rows_; ++i) {
-      if (seen && saw_keys(scratch_.factors[i])) continue;
+      if (begun && saw_keys(scratch_.factors[i])) continue;
       for (Index d = 0; d < columns; ++d) to[i * step + d * column_step] = T{0};
     }
     if (rounds) out.round(to, rows_, item_, head_, row_, step_);
@@ -411,11 +411,11 @@ simd::ShortArgs<T> short_views(const AttentionArgs<T>& args, Index item, Index h
   return call;
 }
 
-/// The schedule of calls with short sequences, at most one block of queries and one of keys. Here
-/// the per-block work of the other schedules would cost more than the attention itself, so the mask
-/// is asked once for all heads of a batch item, and one kernel call takes many heads. Where it
+/// The forward pass of calls with short sequences, at most one block of queries and one of keys.
+/// Here the per-block work of the other passes would cost more than the attention itself, so the
+/// mask is asked once for all heads of a batch item, and one kernel call takes many heads. Where it
 /// cannot read or write them as they lie, it takes one, whose copies stay in the first-level cache.
-/// The same bits.
+/// The bits are those of QueryBlockPass.
 template <class T>
 class ShortForward {
  public:
@@ -425,8 +425,9 @@ class ShortForward {
 
   /// Whether ShortForward can compute a call, or copies of its rounded numbers.
   static bool fits(const AttentionArgs<T>& args) {
-    // Keys in the lanes are faster for fewer than four queries over more than 16 keys, and for one
-    // over more than 8 where heads share keys, but take a kernel call each.
+    // Keys in the lanes take a kernel call for each head, or group of heads that share keys. They
+    // are faster for one to three queries of more than 16 keys, and for one of more than 8 where
+    // heads share keys and some numbers are not read in place.
     const bool alone = args.query_count() == 1 && args.sharing() > 1 && !in_views(args);
     const Index few_keys = alone ? 8 : 16;
     const bool pays = args.query_count() >= 4 || args.key_count() <= few_keys;

@@ -485,7 +485,7 @@ class Operand {
       token = end;
     }
   }
-  /// Likewise as bits.
+  /// Like `read`, but as bits of bfloat16.
   void read_bits(Index item, Index head, Index first, Index count, Index step, Index padded,
                  std::uint16_t* to) const {
     const Index dim = extents_[3];

@@ -284,8 +284,8 @@ class PairBlocks {
     };
     return turned_ != nullptr && turned_->lend(item, key_head, first, keys, turn);
   }
-  /// Whether the whole block behind keys.blocks ones from `first` on lies as they do, as do its
-  /// values.
+  /// Whether one more whole block of keys follows in memory on the keys.blocks blocks from `first`
+  /// on, and its values on theirs.
   bool follows(Index item, Index key_head, Index first, const simd::PairKeys& keys) const {
     const Index count = keys.blocks * simd::key_block, end = count + simd::key_block;
     simd::PairKeys next;

@@ -92,7 +92,7 @@ struct DecodeScratch {
   std::uint64_t* keep = carver.take<std::uint64_t>(score_mods ? 2 * row_count : 0);
 
   /// How many blocks of keys get their scores before their values are read: those of a chunk, if
-  /// their scores are few. Memory that is read in long runs gives more.
+  /// their scores are few. Memory that is read in long runs is faster.
   static Index scored_blocks(Index row_count) {
     return row_count <= 8 ? simd::key_chunk / simd::key_block : 1;
   }
@@ -128,7 +128,7 @@ class PausedRows {
       : blocks_(parts_of(args.query_count(), simd::query_block)),
         states_(Tensor<T, 2>::uninitialized(
             {args.batch() * args.heads() * blocks_, simd::query_block * (2 + args.value_dim())})),
-        seen_({states_.extent(0)}) {}
+        begun_({states_.extent(0)}) {}
 
   /// The number of the block that begins at row `row` of a head.
   Index index_of(const AttentionArgs<T>& args, Index item, Index head, Index row) const {
@@ -138,13 +138,13 @@ class PausedRows {
     T* const from = states_.data() + index * states_.extent(1);
     return {from, from + simd::query_block, from + 2 * simd::query_block};
   }
-  /// Whether the block has met a key that one of its rows sees.
-  bool& seen(Index index) { return seen_[index]; }
+  /// Whether the state holds any key.
+  bool& begun(Index index) { return begun_[index]; }
 
  private:
   Index blocks_;
   Tensor<T, 2> states_;
-  Tensor<bool, 1> seen_;
+  Tensor<bool, 1> begun_;
 };
 
 /// The softmax states of all rows of a call over some chunks of keys, each alone, and a total over

@@ -115,14 +115,14 @@ class ForwardTasks {
     if (next.head % group_ == 0 || next.head == args_.heads()) next = place_of(task + threads_);
     simd::ComingRows coming;
     coming.far = true;
-    coming.at_once = 6;  // in 11 micro tiles of keys all 64, and a block has 12 or more of them
+    coming.at_once = 6;  // all 64 rows in 11 micro tiles; a block of keys has 12 or more of these
     if (next.item < args_.batch() && next.row < args_.query_count()) {
       const Index rows = rows_from(next.row), keys = args_.key_count_of(next.item);
       args_.queries.announce(next.item, next.head, next.row, rows, step_, coming);
       const Index key_head = args_.key_head(next.head);
       const bool other = next.item != here.item || key_head != args_.key_head(here.head);
       if (pairs_ != nullptr && other && keys <= most_coming) {
-        coming.at_once = larger(6, parts_of(keys, 10));  // in 10 micro tiles all
+        coming.at_once = larger(6, parts_of(keys, 10));  // all rows in 10 micro tiles
         args_.keys.announce(next.item, key_head, 0, keys, 1, coming);
         args_.values.announce(next.item, key_head, 0, keys, 1, coming);
       }
@@ -207,15 +207,15 @@ void plan_arithmetic(const AttentionArgs<T>& args, AttentionPlan& plan) {
   }
 }
 
-/// Whether a task may take several heads that share one of keys.
+/// Whether a task may take several heads that share a key head.
 template <class T>
 bool shares_keys(const AttentionArgs<T>& args, const MaskRef& mask) {
   return args.heads() > args.kv_heads() && !mask.depends_on_head();
 }
 
-/// Whether vector lanes hold keys. With queries in the lanes, 16 cost as much as fewer; with keys,
-/// a query costs a third more than one of 16, unless several heads share the keys (Zen 5). So up to
-/// 12 queries have keys in the lanes, and 17 to 24, and 33 to 36, but not 16 or 30.
+/// Whether vector lanes hold keys. With queries in the lanes, 1 to 16 queries cost the same. With
+/// keys there, each query costs 4/3 of a sixteenth of that, or less where heads share keys (Zen 5).
+/// So up to 12 queries have keys in the lanes, and 17 to 24, and 33 to 36, but not 16 or 30.
 template <class T>
 bool decodes(const AttentionArgs<T>& args, const MaskRef& mask) {
   const Index queries = args.query_count();
@@ -358,7 +358,7 @@ void take_keys(const AttentionArgs<T>& args, const MaskRef& mask, Index first, I
   blocks.share_all(true, plan.tasks, [&](Index task) {
     blocks.for_each_block(task, [&](QueryBlockPass<T>& pass, Index item, Index head, Index row) {
       const Index index = rows.index_of(args, item, head, row);
-      pass.take(first, end, rows.state(index), rows.seen(index));
+      pass.take(first, end, rows.state(index), rows.begun(index));
     });
     if (pthread_equal(caller, pthread_self()) != 0) between();
   });
@@ -372,7 +372,7 @@ void write_rows(const AttentionArgs<T>& args, const MaskRef& mask, PausedRows<T>
   parallel_for(plan.tasks, [&](Index task) {
     blocks.for_each_block(task, [&](QueryBlockPass<T>& pass, Index item, Index head, Index row) {
       const Index index = rows.index_of(args, item, head, row);
-      pass.write(rows.state(index), rows.seen(index));
+      pass.write(rows.state(index), rows.begun(index));
     });
   });
 }
@@ -418,22 +418,22 @@ template <class T>
 void add_chunks(const AttentionArgs<T>& args, const MaskRef& mask, Index first, Index end,
                 bool begun, ChunkRows<T>& rows) {
   for_each_head<T>(args, mask, nullptr, [&](QueryBlockPass<T>& pass, Index item, Index row) {
-    bool seen = false;
-    if (begun) pass.add(rows.total(row), seen);
+    bool pass_begun = false;
+    if (begun) pass.add(rows.total(row), pass_begun);
     for (Index i = first; i < end; ++i) {
       if (rows.chunk(i) * simd::key_chunk >= args.key_count_of(item)) break;
-      pass.add(rows.states(i, row), seen);
+      pass.add(rows.states(i, row), pass_begun);
     }
-    pass.store(rows.total(row), seen);
+    pass.store(rows.total(row), pass_begun);
   });
 }
 
 template <class T>
 void write_total(const AttentionArgs<T>& args, const MaskRef& mask, ChunkRows<T>& rows) {
   for_each_head<T>(args, mask, nullptr, [&](QueryBlockPass<T>& pass, Index, Index row) {
-    bool seen = false;
-    pass.add(rows.total(row), seen);
-    pass.write(seen);
+    bool begun = false;
+    pass.add(rows.total(row), begun);
+    pass.write(begun);
   });
 }
 
