@@ -25,8 +25,8 @@ struct TileBfloat16Product {
     for (Index i = bytes * pairs_of(depth); i < bytes * whole_pairs_of(depth); ++i) blocks[i] = 0;
   }
 
-  /// Prefetches the lines of out that are written behind the products, those of some rows beside
-  /// each of these: far lines would stop the stores.
+  /// Prefetches the lines of out, which is written after the products: those of some rows beside
+  /// each product. Stores would wait for far lines.
   template <int Lines>
   struct OutAhead {
     HEED_SIMD void operator()() {
@@ -104,9 +104,9 @@ const Bfloat16ProductKernels<T>& tile_product_table() {
   return entries;
 }
 
-/// Int16Pieces for many rows: a · b = 256 · (upper byte of a · b) + lower byte of a · b, two sums
-/// of bytes that are exact in any order. Every 32 terms have scales, which are the work of vectors
-/// and take longer than tiles of half the possible depth.
+/// Int16Pieces for many rows: a · b = 256 · (upper(a) · b) + lower(a) · b with the bytes of a, two
+/// sums that are exact in any order. Every 32 terms have scales, which vectors apply. That takes
+/// longer than the products of the tiles, which have half of their possible depth.
 template <class Tiles, bool Vnni>
 struct TileInt16Product : Int16Product<Vnni> {
   using Base = Int16Product<Vnni>;

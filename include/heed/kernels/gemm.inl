@@ -60,9 +60,8 @@ struct ProductTable {
   }
 
   /// Multiplies, and prefetches: the processor does not foresee reads of short runs of b. The rows
-  /// 16 terms ahead come into the first-level cache, and of `next` one run for each range of lanes,
-  /// so that all of it has come after the last. Measured on Zen 3: 1.5 to 2 times as fast for 2 to
-  /// 16 rows.
+  /// 16 terms ahead come into the first-level cache, and a part of `next` with each range of lanes:
+  /// all of it by the last. Measured on Zen 3: 1.5 to 2 times as fast for 2 to 16 rows.
   template <int Rows, int Vectors>
   HEED_SIMD static void multiply_ahead(const ProductPiece<T>& piece, Index row, Index lane,
                                        typename S::V (&sums)[Rows][Vectors]) {
@@ -151,11 +150,11 @@ struct ProductTable {
     if (row < piece.rows) across<1, single_row_vectors>(piece, row);
   }
 
-  // Columns that lie in one piece, as the weights of layers do.
+  // Columns that are contiguous, as the weights of layers are.
 
   static constexpr int lying_vectors = 2;  // the sums of one would wait for each other, and four
                                            // vectors of columns lie in more places than the
-                                           // processor foresees (70, 96, 88 GB/s of weights)
+                                           // processor foresees (1, 2, 4: 70, 96, 88 GB/s)
   static constexpr Index lying_columns = lying_vectors * S::width;
 
   /// Adds a vector of terms from k on to the sums of the columns from `lane` on, which all exist.

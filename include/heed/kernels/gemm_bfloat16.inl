@@ -260,7 +260,7 @@ struct Bfloat16Product : PairWords {
     }
   }
 
-  /// Prefetches some of S::width columns that lie in one piece each. In the order of memory and
+  /// Prefetches some of S::width columns that are each contiguous. In the order of memory and
   /// into the second-level cache: what follows in the order of packing, or came into the
   /// first-level cache, hardly took less time than without.
   template <class Number>

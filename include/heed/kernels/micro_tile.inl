@@ -11,8 +11,8 @@ struct NothingAhead {
 };
 
 /// Lines to prefetch one by one, in the order of memory. A micro tile reads six or eight rows
-/// column by column, and a transpose sixteen. In that order memory gave 12 GB/s on a Zen 3 and 31
-/// on a Zen 5; line after line, 17.5 and 35.
+/// column by column, and a transpose sixteen: so read, memory gave 12 GB/s on a Zen 3 and 31 on a
+/// Zen 5; line after line, 17.5 and 35.
 struct LinesAhead {
   std::uintptr_t at;     // the next line
   std::uintptr_t end;    // of its row
@@ -80,10 +80,10 @@ HEED_SIMD void prefetch_coming(Coming* coming) {
   if (coming != nullptr) prefetch_some(*coming);
 }
 
-/// What decoding prefetches during the `step` rows at `row` of `count`: what is read four steps of
-/// up to 2 kB later, two of up to 4, else the next step. Behind the last of these rows come `next`,
-/// if known. From memory, decoding took 1.05 to 1.25 times as long with 2 or 4 kB, and up to 1.15
-/// times with 16 (Zen 5; a Zen 4 differs less).
+/// What decoding prefetches during the `step` rows at `row` of `count`: what is read up to 8 kB
+/// later (four steps of up to 2 kB, or two of up to 4), else the next step. Behind the last of
+/// these rows come `next`, if known. From memory, decoding took 1.05 to 1.25 times as long with 2
+/// or 4 kB instead of 8, and up to 1.15 times with 16 (Zen 5; a Zen 4 differs less).
 template <class T>
 HEED_SIMD LinesAhead lines_beyond(const MatrixRef<T>& rows, Index columns, Index count, Index row,
                                   Index step, const MatrixRef<T>& next, Index next_columns) {
@@ -225,8 +225,8 @@ HEED_KERNEL void micro_tile_products(const typename S::Scalar* a, Index a_row, I
   });
 }
 
-// Transposes in registers go by blocks of 16 bytes: to move whole blocks, or numbers within them,
-// is one instruction of every set; a vector of any two others' numbers is a slower one.
+// Transposes in registers go by blocks of 16 bytes: moving whole blocks, or numbers within them, is
+// one instruction in every set; picking any numbers of two vectors is a slower one.
 
 #if HEED_SIMD_BYTES != 0
 template <class S>
@@ -418,6 +418,7 @@ HEED_SIMD void each_column(const typename S::Scalar* first, Index stride, Ahead&
   HEED_UNROLL for (int i = 0; i < S::width; ++i) use(i, columns[i]);
 }
 
+/// Row `row`, or the last of `count` rows where there are fewer.
 template <class T>
 HEED_SIMD const T* row_or_last(const T* source, Index row_stride, Index count, Index row) {
   return source + (row < count ? row : count - 1) * row_stride;

@@ -6,7 +6,7 @@
 /// Moves the maxima of a strip, in the lanes that need it, to the maximum of a block of keys, and
 /// turns the stored scores into probabilities. A lane needs it if its sum over this block relative
 /// to the old maximum (`block_sum`) exceeds the lazy limit; of a fresh state, every lane that sees
-/// a key does.
+/// a score above lowest() does.
 /// For vector j of lanes, largest_score(task, j) is the largest visible score,
 /// raised_maximum(task, old, found) the maximum that this makes, and exponentiate(task, j, maximum)
 /// turns the scores into probabilities and returns their sums.

@@ -10,13 +10,13 @@ namespace heed::simd {
 
 /// Number of columns in a panel of a packed right-hand matrix.
 inline constexpr Index panel_columns = 64;
-/// Number of rows of the left-hand matrix in one piece.
+/// The most rows of the left-hand matrix in one piece; tiles take more.
 inline constexpr Index product_rows = 6;
 /// Number of terms in one partial sum; partial sums are added in order. Decides bits.
 inline constexpr Index product_block = 512;
 
-/// out(r, c) = addend(r, c) + Σ_k a(r, k) · b[k][c]: at most product_rows × panel_columns elements
-/// and product_block terms.
+/// out(r, c) = addend(r, c) + Σ_k a(r, k) · b[k][c]: at most product_rows (tiles: more) ×
+/// panel_columns elements and, unless b is lying, product_block terms.
 template <class T>
 struct ProductPiece {
   MatrixRef<T> a;       // (row, k)

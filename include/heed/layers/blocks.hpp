@@ -39,8 +39,7 @@ struct BlockOptions {
   bool bias = true;               // of projections, feed-forward parts and layer norms
   bool fused_projection = false;  // one matrix for queries, keys and values
   std::optional<NormKind> query_key_norm = {};  // of each head's queries and keys
-  /// A model adds learned and sinusoidal positions before its first block; a block by itself knows
-  /// none.
+  /// Learned and sinusoidal positions are added by a model before its first block, not by a block.
   PositionKind positions = PositionKind::learned;
   RotaryOptions rotary = {};     // where positions are rotary
   Index relative_reach = 128;    // where positions are relative: longer distances count as this one
@@ -169,7 +168,8 @@ struct Residual {
 /// forward: x and the result are (batch, tokens, model_dim); without a mask every token sees every
 /// token. With `saved` it keeps what backward reads, and with a `noise` that has a seed it drops.
 /// backward: returns the gradient of x, and adds those of the weights to `gradients`, a block like
-/// this one (zeros_like). Both throw ShapeError for what does not fit.
+/// this one (zeros_like). Rotary positions are those of `positions`. Both throw ShapeError for what
+/// does not fit, and backward InvalidArgument for gradients that are this block.
 template <ModelScalar T>
 struct SelfAttentionBlock {
   using Input = Tensor<T, 3>;
@@ -181,6 +181,7 @@ struct SelfAttentionBlock {
   };
 
   SelfAttentionBlock() = default;
+  /// Throws InvalidArgument for options that make no block.
   SelfAttentionBlock(const BlockOptions& options, Random& random = detail::expect_random<T>())
       : attention_residual(options, random),
         attention(detail::attention_options(options), random),
@@ -287,7 +288,7 @@ void SelfAttentionBlock<T>::check_saved(const Saved& saved, const Extents<3>& x)
   feed_forward_residual.norm.check_saved(saved.feed_forward_residual.norm, rows);
 }
 
-/// The block by its two uses: one type, which sets no mask. A decoder's passes masks::Causal{}.
+/// One block by two names. It has no mask of its own: a decoder passes masks::Causal{}.
 template <ModelScalar T>
 using EncoderBlock = SelfAttentionBlock<T>;
 template <ModelScalar T>
@@ -356,6 +357,7 @@ struct CrossAttentionBlock {
   };
 
   CrossAttentionBlock() = default;
+  /// Throws InvalidArgument for options that make no block.
   CrossAttentionBlock(const BlockOptions& options, Random& random = detail::expect_random<T>())
       : attention_residual(options, random),
         attention(detail::attention_options(options), random),

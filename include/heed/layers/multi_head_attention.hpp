@@ -40,7 +40,7 @@
 namespace heed {
 
 /// Queries (batch, tokens, heads · head_dim), keys and values (batch, tokens, kv_heads · head_dim)
-/// as the kernel takes them: projected, normed and, but for those of `projected`, rotated.
+/// as attention takes them: projected, normed and, but for those of `projected`, rotated.
 /// `memory_inputs` leaves the queries empty.
 template <class T>
 struct AttentionInputs {
@@ -59,10 +59,10 @@ struct ScoreBias {
     if (options.positions == PositionKind::alibi) slopes = alibi_slopes<T>(options.heads);
   }
 
-  /// Sets the bias in options for the kernel, which refer to the numbers here.
-  void apply(AttentionOptions<T>& kernel) const {
-    if (relative) kernel.relative_bias = relative->view();
-    kernel.alibi_slopes = OwnedArray<T>::borrowed(slopes);
+  /// Sets the bias in options of attention, which refer to the numbers here.
+  void apply(AttentionOptions<T>& call) const {
+    if (relative) call.relative_bias = relative->view();
+    call.alibi_slopes = OwnedArray<T>::borrowed(slopes);
   }
   /// Options with which a backward pass writes the gradient of the learned bias to `buffer`.
   GradientOptions<T> gradient_options(Tensor<T, 2>& buffer) const {
@@ -87,7 +87,8 @@ struct ScoreBias {
 
 /// Self-attention (tokens over themselves) or cross-attention (over other tokens), under any mask:
 /// project, attend, project back. Vaswani et al. 2017; grouped heads after Ainslie et al. 2023.
-/// Rotary positions use `positions`; the mask always uses columns, see options.top_left.
+/// Rotary positions are those of `positions`; the mask sees the places of tokens in the tensor, see
+/// options.top_left.
 template <ModelScalar T>
 struct MultiHeadAttention {
   using Input = Tensor<T, 3>;
@@ -105,6 +106,7 @@ struct MultiHeadAttention {
   };
 
   MultiHeadAttention() = default;
+  /// Throws InvalidArgument for options that make no layer.
   MultiHeadAttention(const MultiHeadAttentionOptions& given,
                      Random& random = detail::expect_random<T>())
       : options(detail::completed(given)),
@@ -136,8 +138,8 @@ struct MultiHeadAttention {
   /// offsets that do not ascend from 0 to the number of tokens.
   Output forward_packed(const Input& x, const PackedOffsets& texts, const Mask& mask,
                         const Positions& positions = {}) const;
-  /// Cross-attention: keys come from `key` (batch, keys, kdim), values from `value` (batch, keys,
-  /// vdim).
+  /// Cross-attention: `query` (batch, queries, model_dim) attends to keys from `key` (batch, keys,
+  /// kdim) and values from `value` (batch, keys, vdim). Throws ShapeError for others.
   Output forward(const Input& query, const Input& key, const Input& value,
                  const Mask& mask = masks::Full{}) const {
     const auto in = inputs(query, key, value);
@@ -203,8 +205,10 @@ struct MultiHeadAttention {
     return forward_saved(std::move(query), mask, {}, noise, saved);
   }
 
-  /// For self-attention: returns the gradient of x. After forward(x, x, x, …) too: the sum of those
-  /// of query, key and value. Throws InvalidArgument where they are not one tensor.
+  /// For self-attention: returns the gradient of x, after forward(x, x, x, …) the sum of those of
+  /// query, key and value, and adds those of the weights to `gradients`. Throws ShapeError for what
+  /// does not fit, and InvalidArgument where query, key and value hold different numbers and for
+  /// gradients that are this layer.
   Input backward(const Output& grad, const Saved& saved, MultiHeadAttention& gradients) const {
     check_backward(grad, saved, gradients);
     if (!attends_to_itself(saved)) {
@@ -225,7 +229,8 @@ struct MultiHeadAttention {
     return fused->backward(grads, saved.query, *gradients.projections.query_key_value);
   }
   /// For cross-attention: returns the gradient of the query and adds those of key and value, which
-  /// may be one tensor, to grad_key and grad_value.
+  /// may be one tensor, to grad_key and grad_value, and those of the weights to `gradients`. Throws
+  /// ShapeError for what does not fit, and InvalidArgument for gradients that are this layer.
   Input backward(const Output& grad, const Saved& saved, MultiHeadAttention& gradients,
                  Input& grad_key, Input& grad_value) const {
     check_backward(grad, saved, gradients);
@@ -266,7 +271,7 @@ struct MultiHeadAttention {
     if (key_norm) key_norm->check_saved(saved.key_norm, memory_rows * options.kv_heads);
   }
 
-  /// The inputs of the kernel, for callers with a cache of their own.
+  /// The inputs of attention, for callers with a cache of their own.
   AttentionInputs<T> inputs(const Input& query, const Input& key, const Input& value,
                             const Positions& positions = {}, Saved* saved = nullptr) const {
     positions.check(name, {query.extent(0), query.extent(1)});
@@ -313,18 +318,18 @@ struct MultiHeadAttention {
   auto heads_of(auto&& x) const {
     return view_of(std::forward<decltype(x)>(x)).split(2, options.head_dim).permute({0, 2, 1, 3});
   }
-  /// The options of the kernel; weights are dropped where the noise has a seed.
+  /// The options with which attention is called; weights are dropped where the noise has a seed.
   AttentionOptions<T> kernel_options(const Noise& noise = {}, Index first = 0) const {
-    AttentionOptions<T> kernel;
-    if (options.top_left) kernel.first_query = first;
+    AttentionOptions<T> call;
+    if (options.top_left) call.first_query = first;
     if (noise.seed && options.dropout > 0) {
-      kernel.dropout = {
+      call.dropout = {
           .probability = static_cast<float>(options.dropout), .seed = *noise.seed, .layer = stream};
     }
-    if (options.scale) kernel.scale = static_cast<T>(*options.scale);
-    kernel.products = products;
-    score_bias.apply(kernel);
-    return kernel;
+    if (options.scale) call.scale = static_cast<T>(*options.scale);
+    call.products = products;
+    score_bias.apply(call);
+    return call;
   }
   /// All weights of attention, (batch, heads, queries, keys), for inspection.
   Tensor<T, 4> weights(const Input& query, const Input& key, const Mask& mask,
@@ -353,7 +358,7 @@ struct MultiHeadAttention {
   std::optional<Rotary> rotary;
   ScoreBias<T> score_bias;
   Linear<T> out;
-  /// Of dropout: another one in every layer that is made with dropout, else 0.
+  /// The stream of dropout's random numbers, different in every layer; 0 in one without dropout.
   std::uint32_t stream = 0;
   Products products = Products::exact;  // of queries, keys and values; see set_products
 
@@ -393,16 +398,16 @@ struct MultiHeadAttention {
     round_inputs(saved);
     saved.context = Tensor<T, 3>::uninitialized(rows);
     saved.log_sum_exp = Tensor<T, 3>({rows[0], options.heads, rows[1]});
-    auto kernel = kernel_options(saved.noise);
-    kernel.log_sum_exp = saved.log_sum_exp;
+    auto call = kernel_options(saved.noise);
+    call.log_sum_exp = saved.log_sum_exp;
     with_inputs(saved, [&](const auto& in) {
       attention(heads_of(in.queries), heads_of(in.keys), heads_of(in.values), mask,
-                heads_of(saved.context), kernel);
+                heads_of(saved.context), call);
     });
     return out.forward(saved.context);
   }
-  /// Keeps the inputs of the kernel in bfloat16 where it would round them, in both directions. That
-  /// changes no bit.
+  /// Keeps the inputs of attention in bfloat16 where it would round them, forward and backward.
+  /// That changes no bit.
   void round_inputs(Saved& saved) const {
     saved.narrow.reset();
     if constexpr (std::is_same_v<T, float>) {
@@ -416,7 +421,7 @@ struct MultiHeadAttention {
       saved.inputs = {};
     }
   }
-  /// Calls use(inputs) with those that the kernel reads.
+  /// Calls use(inputs) with those that attention reads.
   template <class Use>
   void with_inputs(const Saved& saved, const Use& use) const {
     if constexpr (std::is_same_v<T, float>) {
@@ -483,7 +488,7 @@ struct MultiHeadAttention {
                    : norm->forward(heads);
     return std::move(y).reshaped(rows.extents());
   }
-  /// Makes the gradient by queries or keys behind their norm that before it.
+  /// Turns the gradient of normed queries or keys into that of the ones before the norm, in place.
   void before_norm(const Norm<T>& norm, const TensorView<T, 3>& grad,
                    const typename Norm<T>::Saved& saved, Norm<T>& gradients) const {
     const auto heads = grad.split(2, options.head_dim);

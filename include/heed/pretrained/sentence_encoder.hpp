@@ -18,8 +18,8 @@ namespace heed {
 
 /// Sentences as word pieces, padded to the longest.
 struct SentenceBatch {
-  Tokens tokens;
-  std::vector<Index> lengths;  // of the sentences in tokens, without padding
+  Tokens tokens;               // (sentences, longest)
+  std::vector<Index> lengths;  // number of tokens of each sentence, without padding
 };
 
 namespace detail {
@@ -56,10 +56,10 @@ class SentenceEncoder {
     model_.pack();
   }
   /// Loads a folder with config.json, model.safetensors, a tokenizer and, if it has them, the
-  /// tokenizer_config.json, modules.json, 1_Pooling/config.json, and the max_seq_length of
-  /// sentence_bert_config.json; see set_products. Throws FileError, also for another pooling than
-  /// the mean and for modules other than Transformer, Pooling and Normalize, and InvalidArgument
-  /// for `products` that T does not have.
+  /// tokenizer_config.json, modules.json, 1_Pooling/config.json, and sentence_bert_config.json,
+  /// whose max_seq_length counts up to that of the model; see set_products. Throws FileError, also
+  /// for another pooling than the mean and for modules other than Transformer, Pooling and
+  /// Normalize, and InvalidArgument for `products` that T does not have.
   static SentenceEncoder read(const FilePath& folder, Products products = Products::exact) {
     detail::check_sentence_folder(folder);
     auto model = load_bert<T>(folder);
@@ -80,8 +80,8 @@ class SentenceEncoder {
     return detail::sentence_batch(tokenizer_, sentences, checked_length(max_length, max_length_));
   }
 
-  /// The vectors, (sentences, dim). A sentence's vector has the same bits in any batch and with any
-  /// padding, which is not computed. Throws ShapeError for lengths that do not fit.
+  /// The vectors, (sentences, dim). A sentence's vector has the same bits in any batch; padding is
+  /// not computed. Throws ShapeError for lengths that do not fit.
   Tensor<T, 2> embed(const SentenceBatch& batch) const {
     const auto [tokens, offsets] = detail::packed_sentences(batch);
     const auto hidden = model_.forward_packed(tokens, offsets);
@@ -102,6 +102,7 @@ class SentenceEncoder {
     }
     return vectors;
   }
+  /// The same of sentences, cut to the max_length of the constructor.
   Tensor<T, 2> embed(std::span<const std::string> sentences) const {
     return embed(tokens(sentences));
   }

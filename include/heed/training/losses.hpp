@@ -23,14 +23,15 @@
 
 namespace heed {
 
-/// A loss and its gradient with respect to the predictions.
+/// A loss and its gradient with respect to the predictions, in their extents.
 template <ModelScalar T, std::size_t Rank>
 struct MeanSquaredError {
   double loss = 0;
   Tensor<T, Rank> grad_predictions;
 };
 
-/// Mean squared error over all elements, with its gradient: `auto [loss, grad_predictions] =
+/// Mean squared error over all elements, floats or doubles, with its gradient,
+/// 2 · (prediction − target) / elements: `auto [loss, grad_predictions] =
 /// mean_squared_error(predictions, targets)`. Computed in double, in row-major order; 0 for no
 /// elements. Throws ShapeError when the extents differ.
 template <Viewable Predictions, Viewable Targets>
@@ -293,7 +294,7 @@ requires(ViewOf<const Logits>::rank() ==
   return cross_entropy(logits, std::span(targets.begin(), targets.size()), options);
 }
 
-// Targets before logits.
+// Refuse targets before logits.
 template <Viewable Logits, Viewable Targets>
 requires detail::WholeNumbers<Logits>
 auto cross_entropy(const Logits&, const Targets&, const CrossEntropyOptions& = {}) {

@@ -23,7 +23,7 @@ namespace heed {
 /// The global norm of a model's gradients.
 struct GradientNorm {
   double value = 0;      // root of the sum of squares over all parameters
-  std::string infinite;  // the first parameter with which that sum is not finite; else empty
+  std::string infinite;  // name of the first parameter that makes the sum infinite or NaN, or empty
 };
 
 namespace detail {
@@ -117,10 +117,11 @@ struct StepOptions {
 
 /// The result of one step of an optimizer.
 struct StepReport {
-  /// false: nothing was changed; the gradients, or these scaled, were not finite in their type.
+  /// false: nothing was changed; the global norm, scaled and clipped, was not finite in the
+  /// gradients' type.
   bool taken = true;
   double gradient_norm = 0;  // global, scaled, before clipping
-  /// The first parameter with which the norm is not finite; empty where the scale alone did it.
+  /// The first parameter with which the norm is not finite in double; else empty.
   std::string refused_by = {};
   double learning_rate = 0;  // that of this step
 };
@@ -133,8 +134,8 @@ struct PlannedStep {
   double gradient_factor = 1;  // scale and clipping in one
 };
 
-/// Whether gradients of a norm remain finite in their own type when multiplied by the factor. It
-/// asks the norm alone, which ranks that hold parts of the gradients share.
+/// Whether a global norm, times the factor, is finite in the gradients' types. It asks the norm
+/// alone, which ranks that hold parts of the gradients share.
 template <class Model>
 bool stays_finite(const Model& gradients, double norm, double factor) {
   bool finite = true;
@@ -153,6 +154,7 @@ double checked_rate(const char* caller, double learning_rate, const StepOptions&
 /// The step that gradients of this norm allow; whether they stay finite is not yet asked.
 PlannedStep allowed_step(double rate, const GradientNorm& norm, const StepOptions& options);
 
+/// The step by these gradients, not taken where they do not stay finite. Throws as checked_rate.
 template <class Model>
 PlannedStep plan_step(const char* caller, double learning_rate, const Model& gradients,
                       const StepOptions& options) {
@@ -164,7 +166,7 @@ PlannedStep plan_step(const char* caller, double learning_rate, const Model& gra
   return plan;
 }
 
-/// Throws InvalidArgument for a setting outside [least, most).
+/// Throws InvalidArgument for a setting outside [least, most), and so for NaN.
 void check_setting(const char* caller, const char* name, double value, double least,
                    double most = std::numeric_limits<double>::infinity());
 /// The steps of a run that goes on. Throws InvalidArgument for a number below 0.
@@ -201,7 +203,7 @@ class Sgd {
   static_assert(detail::expect_members<Model>());
 
  public:
-  /// Throws InvalidArgument for negative settings and a momentum of 1 or more.
+  /// Throws InvalidArgument for settings below 0 or not finite, and for a momentum of 1 or more.
   explicit Sgd(const Model& model, const SgdOptions& options = {})
       : options_(options), velocity_(zeros_like(model)) {
     detail::check_setting("Sgd", "learning_rate", options.learning_rate, 0);
@@ -219,10 +221,11 @@ class Sgd {
   /// The tensors that a checkpoint stores.
   static auto members(auto& optimizer) { return Members{member("velocity", optimizer.velocity_)}; }
 
-  /// Moves the weights against the gradients. Gradients that are not finite change nothing; the
-  /// report says so. Throws, before the first write, ShapeError when shapes differ, and
-  /// InvalidArgument for a learning rate that is negative or not finite, a max_gradient_norm that
-  /// is not above 0, a gradient_scale that is not finite, and gradients that are the model.
+  /// Moves the weights against the gradients. Gradients whose norm, scaled and clipped, is not
+  /// finite in their type change nothing; the report says so. Throws, before the first write,
+  /// ShapeError when shapes differ, and InvalidArgument for a learning rate that is negative or not
+  /// finite, a max_gradient_norm that is not above 0, a gradient_scale that is not finite, and
+  /// gradients that are the model.
   StepReport step(Model& model, const Model& gradients, const StepOptions& options = {}) {
     detail::expect_apart(model, gradients);
     const auto plan = detail::plan_step("Sgd", options_.learning_rate, gradients, options);
@@ -320,7 +323,7 @@ class Adam {
   static_assert(detail::expect_members<Model>());
 
  public:
-  /// Throws InvalidArgument for negative settings and betas of 1 or more.
+  /// Throws InvalidArgument for settings below 0 or not finite, and for betas of 1 or more.
   explicit Adam(const Model& model, const AdamOptions& options = {})
       : options_(options), first_moment_(zeros_like(model)), second_moment_(first_moment_) {
     detail::check_setting(name(), "learning_rate", options.learning_rate, 0);
@@ -343,10 +346,11 @@ class Adam {
                    member("second_moment", optimizer.second_moment_)};
   }
 
-  /// Moves the weights against the gradients. Gradients that are not finite change nothing; the
-  /// report says so. Throws, before the first write, ShapeError when shapes differ, and
-  /// InvalidArgument for a learning rate that is negative or not finite, a max_gradient_norm that
-  /// is not above 0, a gradient_scale that is not finite, and gradients that are the model.
+  /// Moves the weights against the gradients. Gradients whose norm, scaled and clipped, is not
+  /// finite in their type change nothing; the report says so. Throws, before the first write,
+  /// ShapeError when shapes differ, and InvalidArgument for a learning rate that is negative or not
+  /// finite, a max_gradient_norm that is not above 0, a gradient_scale that is not finite, and
+  /// gradients that are the model.
   StepReport step(Model& model, const Model& gradients, const StepOptions& options = {}) {
     detail::expect_apart(model, gradients);
     const auto plan = detail::plan_step(name(), options_.learning_rate, gradients, options);

@@ -174,8 +174,8 @@ struct StepInfo {
   double learning_rate = 0;
   double tokens_per_second = 0;  // of this step
   double gradient_norm = 0;      // before clipping
-  bool taken = true;             // false: the gradients were not finite, no weight has changed
-  std::string refused_by = {};   // then the first parameter with such a gradient
+  bool taken = true;             // false: no weight has changed, see StepReport
+  std::string refused_by = {};   // see StepReport
 };
 
 /// Options of train.

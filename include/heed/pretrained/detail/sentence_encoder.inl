@@ -14,7 +14,8 @@
 
 namespace heed::detail {
 
-/// Types are Python classes, "sentence_transformers.models.Pooling"; their modules have moved.
+/// Types are Python classes, as "sentence_transformers.models.Pooling". The last part alone is
+/// compared, since the modules in front of it have changed.
 HEED_INLINE void refuse_other_modules(const std::string& path) {
   if (!exists(path)) return;
   const auto bytes = read_file(path);

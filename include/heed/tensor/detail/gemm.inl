@@ -282,7 +282,7 @@ class ProductTasks {
     return {scratch, 1, piece_rows};
   }
 
-  /// Whether columns of b that lie in one piece, as the weights of layers do, are transposed in
+  /// Whether b has contiguous columns, as the weights of layers have, that are transposed in
   /// registers.
   bool reads_lying_columns(Index rows) const {
     return rows <= kernels_.lying_rows && args_.a.column_stride == 1 && args_.b.row_stride == 1 &&
