@@ -164,9 +164,12 @@ struct AttentionPlan;
 /// by 2 threads; tiles: 3 skipped, 2 partial, 1 full`
 template <std::same_as<AttentionPlan> Plan>
 std::ostream& operator<<(std::ostream& out, const Plan& plan) {
-  return out << name(plan.isa) << ", " << plan.why << "; " << plan.why_arithmetic << "; "
-             << plan.tasks << " tasks by " << plan.threads << " threads; tiles: " << plan.skipped
-             << " skipped, " << plan.partial << " partial, " << plan.full << " full";
+  out << name(plan.isa) << ", " << plan.why;
+  if (plan.last_queries > 0)
+    out << ", the last " << plan.last_queries << " have keys in their lanes";
+  return out << "; " << plan.why_arithmetic << "; " << plan.tasks << " tasks by " << plan.threads
+             << " threads; tiles: " << plan.skipped << " skipped, " << plan.partial << " partial, "
+             << plan.full << " full";
 }
 
 }  // namespace heed

@@ -48,6 +48,23 @@ TEST(Plan, CountsBlocksOfQueriesAStepApart) {
   EXPECT_EQ(plan(x, x, masks::Causal{} & masks::Strided{5}).row_step, 1) << "26 queries a block";
 }
 
+TEST(Plan, GivesAFewLastQueriesLanesOfTheirOwn) {
+  if (simd::decode_kernels<float>().attend == nullptr) GTEST_SKIP() << "a set without them";
+  const auto last = [](Index queries, Index keys, Index heads = 2) {
+    const Tensor<float, 4> q({1, heads, queries, 16}), k({1, heads, keys, 16});
+    return plan(q, k, masks::Causal{}).last_queries;
+  };
+  EXPECT_EQ(last(64, 128), 0);
+  EXPECT_EQ(last(65, 128), 1);
+  EXPECT_EQ(last(84, 128), 4);
+  EXPECT_EQ(last(85, 128), 0) << "more are faster as a vector";
+  EXPECT_EQ(last(65, 65000), 0) << "memory would be read twice";
+  EXPECT_EQ(last(49, 90), 0) << "one kernel call takes short sequences whole";
+  const Tensor<float, 4> q({1, 2, 65, 16}), k({1, 2, 128, 16});
+  EXPECT_EQ(plan(q, k, masks::Causal{}, {.softcap = 5}).last_queries, 0);
+  EXPECT_EQ(plan(q, k, masks::Causal{}).tasks, 2 + 2) << "a block and a chunk for each head";
+}
+
 TEST(Plan, RefusesWhatTheCallRefuses) {
   const Tensor<double, 2> q({5, 4});
   EXPECT_THROW(plan(q, Tensor<double, 2>({5, 3}), masks::Full{}), ShapeError);
@@ -118,13 +135,15 @@ TEST(Plan, TellsHowBfloat16IsMultipliedAndWhy) {
   }
 }
 
-/// Every plan that fits a call: lanes, grouping, heads, threads.
+/// Every plan that fits a call: lanes, grouping, heads, threads, and how many of the last queries
+/// have other lanes.
 template <class T>
 std::vector<AttentionPlan> plans_of(const heed::detail::AttentionArgs<T>& args,
                                     const MaskRef& mask) {
   const AttentionPlan own = heed::detail::plan_of(args, mask);
   std::vector<AttentionPlan> plans;
-  const auto add = [&](Lanes lanes, Grouping grouping, Index most, Index row_step = 1) {
+  const auto add = [&](Lanes lanes, Grouping grouping, Index most, Index row_step = 1,
+                       Index last_queries = 0) {
     for (Index heads = 1; heads <= (mask.depends_on_head() ? std::min<Index>(1, most) : most);
          ++heads) {
       for (const Index threads : {1, 3}) {
@@ -134,6 +153,7 @@ std::vector<AttentionPlan> plans_of(const heed::detail::AttentionArgs<T>& args,
         plan.heads = heads;
         plan.threads = threads;
         plan.row_step = row_step;
+        plan.last_queries = last_queries;
         plan.tasks = 0;  // to be counted
         plans.push_back(plan);
       }
@@ -148,6 +168,11 @@ std::vector<AttentionPlan> plans_of(const heed::detail::AttentionArgs<T>& args,
   if (simd::decode_kernels<T>().attend != nullptr) {
     const Index sharing = args.heads() / args.keys.extent(1);
     add(Lanes::keys, Grouping::shared_keys, std::min(sharing, 64 / args.query_count()));
+    for (const Index last : {Index{1}, Index{4}, args.query_count() / 2, args.query_count() - 1}) {
+      if (last > 0 && last < args.query_count() && last * sharing <= 64) {
+        add(Lanes::queries, Grouping::shared_mask, args.heads(), 1, last);
+      }
+    }
   }
   if (heed::detail::ShortForward<T>::fits(args)) {
     add(Lanes::queries, Grouping::one_kernel_call, args.heads());
@@ -188,7 +213,8 @@ void expect_plans_agree(const Inputs<T>& in, const M& mask, AttentionOptions<T> 
       return std::string("lanes ") + (plan.lanes == Lanes::keys ? "keys" : "queries") +
              ", grouping " + std::to_string(static_cast<int>(plan.grouping)) + ", heads " +
              std::to_string(plan.heads) + ", threads " + std::to_string(plan.threads) +
-             ", row step " + std::to_string(plan.row_step);
+             ", row step " + std::to_string(plan.row_step) + ", last queries " +
+             std::to_string(plan.last_queries);
     };
     EXPECT_TRUE(same_bits(out, expected)) << told();
     EXPECT_TRUE(same_bits(lse, expected_lse)) << told();
@@ -227,6 +253,17 @@ TEST_P(EveryPlan, GivesTheSameBits) {
     expect_plans_agree_under_masks<double>(Inputs<double>(shape, 1302));
     expect_plans_agree_under_masks<bfloat16>(Inputs<float>(shape, 1303));
   }
+}
+
+TEST_P(EveryPlan, KeepsLastQueriesAtTheirPositions) {
+  const Inputs<float> in(Shape{2, 4, 2, 66, 130, 16, 16}, 1305);
+  const std::vector<Index> counts = {100, 130}, firsts = {3, 40};
+  AttentionOptions<float> options;
+  options.key_counts = counts;
+  expect_plans_agree_under_masks<float>(in, options);
+  options.first_queries = firsts;
+  expect_plans_agree_under_masks<float>(in, options);
+  expect_plans_agree_under_masks<bfloat16>(in, options);
 }
 
 TEST_P(EveryPlan, GivesTheSameBitsWhereScoresChange) {

@@ -191,19 +191,6 @@ class ShardedCache {
 
 namespace detail {
 
-/// The queries [first, end) of a call.
-template <class T>
-AttentionArgs<T> queries_of(const AttentionArgs<T>& args, Index first, Index end) {
-  AttentionArgs<T> some = args;
-  some.queries = args.queries.slice(first, end);
-  some.out = args.out.slice(first, end);
-  if (args.log_sum_exp.given()) some.log_sum_exp = args.log_sum_exp.view().slice(2, first, end);
-  auto& bias = some.score_mods.bias;
-  if (bias.given()) bias = bias.view().slice(2, first, end);
-  some.query_offset += first;
-  return some;
-}
-
 /// Computes a call whose chunks of keys lie on several ranks: each rank the softmax over its
 /// chunks, one by one. The total goes from rank to rank in key order, each adding its chunks, and
 /// from the last one to all, which write the results. At most simd::query_block queries.
@@ -276,7 +263,6 @@ void sharded_attention(const Communicator& ranks, const Q& queries,
     const MaskRef ref(mask);
     const Tensor<Index, 2> pages = cache.pages();
     Tensor<const Index*, 1> tables({pages.extent(0)});
-    Tensor<Index, 1> firsts({pages.extent(0)});
     for (Index item = 0; item < tables.size(); ++item) {
       tables(item) = pages.data() + item * pages.extent(1);
     }
@@ -288,8 +274,6 @@ void sharded_attention(const Communicator& ranks, const Q& queries,
       detail::add_call(agreement, args, cache.shards(), ref, options);
       agreement.add("queries with fingerprint", detail::fingerprint_of(view));
     });
-    for (Index item = 0; item < firsts.size(); ++item) firsts(item) = args.first_query_of(item);
-    args.first_queries = firsts;
     const Index count = args.query_count();
     for (Index first = 0; first < count; first += simd::query_block) {
       const Index end = detail::smaller(first + simd::query_block, count);

@@ -47,6 +47,7 @@ struct AttentionPlan {
   Grouping grouping = Grouping::each_head;
   Index heads = 1;                                  // per task
   Index row_step = 1;                               // between the queries of a task
+  Index last_queries = 0;                           // of each head, that have keys in their lanes
   Index tasks = 0;                                  // of the call; 0: not counted yet
   Index threads = 1;                                // that share the tasks
   const char* why = "there is nothing to compute";  // reason for lanes and grouping
@@ -183,6 +184,7 @@ struct AttentionArgs {
   Index item_offset = 0;                        // the batch index that masks see for item 0
   Index head_offset = 0;                        // the head that masks see for head 0
   Index query_offset = 0;                       // added to query positions
+  Index other_queries = 0;                      // of the call, which are not among these
   bool ends_align = false;                      // the last query aligns with the last key, per item
   const simd::PairKernels<T>* pairs = nullptr;  // for bfloat16 numbers, if the CPU has them
   const RoundingKernels<T>* rounding = nullptr;  // null: numbers are taken as they are stored
@@ -215,13 +217,27 @@ struct AttentionArgs {
   }
   Index first_query_of(Index item) const {
     if (!first_queries.empty()) return first_queries[static_cast<std::size_t>(item)];
-    return ends_align ? key_count_of(item) - query_count() : first_query;
+    return ends_align ? key_count_of(item) - query_count() - other_queries : first_query;
   }
   /// The position of a query, as masks see it.
   Index query_position(Index item, Index query) const {
     return first_query_of(item) + query_offset + query;
   }
 };
+
+/// The queries [first, end) of a call.
+template <class T>
+AttentionArgs<T> queries_of(const AttentionArgs<T>& args, Index first, Index end) {
+  AttentionArgs<T> some = args;
+  some.queries = args.queries.slice(first, end);
+  some.out = args.out.slice(first, end);
+  if (args.log_sum_exp.given()) some.log_sum_exp = args.log_sum_exp.view().slice(2, first, end);
+  auto& bias = some.score_mods.bias;
+  if (bias.given()) bias = bias.view().slice(2, first, end);
+  some.query_offset += first;
+  some.other_queries += args.query_count() - (end - first);
+  return some;
+}
 
 /// Throws unless queries and keys can be multiplied and query heads divide evenly among key heads.
 template <class T>

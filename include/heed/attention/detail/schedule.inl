@@ -173,6 +173,8 @@ class ForwardTasks {
 
 /// From this many bytes of keys and values on, other threads help a decoding call to read them.
 inline constexpr double parallel_bytes = 1 << 20;
+/// As many last queries take less time with keys in their lanes than as a vector with gaps.
+inline constexpr Index most_last_queries = 4;
 /// Calls with more queries never have keys in their lanes.
 inline constexpr Index most_decoded_queries = 40;
 
@@ -259,12 +261,43 @@ void plan_blocks(const AttentionArgs<T>& args, const MaskRef& mask, AttentionPla
   }
 }
 
+/// How many of the last queries, which would fill a part of a vector, have keys in their lanes
+/// instead. A second pass over keys and values must not read memory again.
+template <class T>
+Index last_queries_of(const AttentionArgs<T>& args, const AttentionPlan& plan) {
+  const Index queries = args.query_count(), last = queries % most_lanes;
+  const bool in_two = queries > most_lanes && last <= most_last_queries && plan.row_step == 1 &&
+                      plan.arithmetic != AttentionPlan::Arithmetic::bfloat16_tiles &&
+                      !args.score_mods.any() && !args.exceeds_caches() &&
+                      simd::decode_kernels<T>().attend != nullptr;
+  return in_two ? last : 0;
+}
+
+/// The plan of the last queries of a call, alone.
+template <class T>
+AttentionPlan plan_of_last(const AttentionArgs<T>& last, const MaskRef& mask,
+                           const AttentionPlan& plan) {
+  AttentionPlan own;
+  own.isa = plan.isa;
+  own.arithmetic = plan.arithmetic;
+  plan_decoding(last, mask, own);
+  own.threads = plan.threads;
+  return own;
+}
+
 /// Number of tasks in a planned call; with keys in the lanes, those of Decode.
 template <class T>
 Index tasks_of(const AttentionArgs<T>& args, const AttentionPlan& plan) {
   if (plan.lanes == AttentionPlan::Lanes::keys) {
     return args.batch() * args.kv_heads() * parts_of(args.sharing(), plan.heads) *
            parts_of(args.key_count(), simd::key_chunk);
+  }
+  if (plan.last_queries > 0) {
+    const Index count = args.query_count(), first = count - plan.last_queries;
+    AttentionPlan blocks = plan;
+    blocks.last_queries = 0;
+    return tasks_of(queries_of(args, 0, first), blocks) +
+           args.batch() * args.heads() * parts_of(args.key_count(), simd::key_chunk);
   }
   const bool whole = plan.grouping == AttentionPlan::Grouping::one_kernel_call;
   return args.batch() * parts_of(args.heads(), plan.heads) *
@@ -288,6 +321,7 @@ AttentionPlan plan_of(const AttentionArgs<T>& args, const MaskRef& mask) {
     plan_decoding(args, mask, plan);
   } else {
     plan_blocks(args, mask, plan);
+    plan.last_queries = last_queries_of(args, plan);
   }
   plan.tasks = tasks_of(args, plan);
   return plan;
@@ -296,12 +330,27 @@ AttentionPlan plan_of(const AttentionArgs<T>& args, const MaskRef& mask) {
 // How a plan is followed. -------------------------------------------------------------------------
 
 template <class T>
+void run_planned(const AttentionArgs<T>& args, const MaskRef& mask, const AttentionPlan& plan);
+
+/// Blocks of queries, and then the last ones with keys in their lanes.
+template <class T>
+void run_in_two(const AttentionArgs<T>& args, const MaskRef& mask, AttentionPlan plan) {
+  const Index count = args.query_count(), first = count - plan.last_queries;
+  const auto last = queries_of(args, first, count);
+  const AttentionPlan of_last = plan_of_last(last, mask, plan);
+  plan.last_queries = plan.tasks = 0;
+  run_planned(queries_of(args, 0, first), mask, plan);
+  run_planned(last, mask, of_last);
+}
+
+template <class T>
 void run_planned(const AttentionArgs<T>& args, const MaskRef& mask, const AttentionPlan& plan) {
   // Blocks meet keys many times, so these are rounded once; decoding reads them once.
   if (args.rounds() && plan.lanes == AttentionPlan::Lanes::queries) {
     const RoundedCall<T> copies(args, pairs_of(args, plan) != nullptr);
     return run_planned(copies.args(), mask, plan);
   }
+  if (plan.last_queries > 0) return run_in_two(args, mask, plan);
   const bool shared = plan.threads > 1;
   const Index tasks = plan.tasks > 0 ? plan.tasks : tasks_of(args, plan);
   if (plan.grouping == AttentionPlan::Grouping::one_kernel_call) {
