@@ -69,6 +69,8 @@ TEST(ValidKeys, CellsOfAGrid) {
   EXPECT_FALSE(mask.allows({0, 0, 9, 3}));
   EXPECT_EQ(mask.keys(), 6);
   EXPECT_THROW(valid_cells(1, -2, -3, on_the_diagonal), InvalidArgument);
+  const Index many = Index{1} << 32;
+  EXPECT_THROW(valid_cells(1, many, many, on_the_diagonal), InvalidArgument) << "2^64 cells";
 }
 
 TEST(ValidKeys, RefusesNegativeSizesAndKnowsWhereItEnds) {

@@ -232,12 +232,15 @@ class ValidKeys {
 };
 
 /// The filled cells of an image grid, `valid(item, row, column)`: position = row · columns +
-/// column, as for GridNeighborhood. Throws InvalidArgument for rows or columns below 0.
+/// column, as for GridNeighborhood. Throws InvalidArgument for rows or columns below 0, and for more
+/// cells than can be counted.
 template <std::predicate<Index, Index, Index> Valid>
 ValidKeys valid_cells(Index batch, Index rows, Index columns, Valid valid) {
-  if (rows < 0 || columns < 0)
+  Index cells = 0;
+  if (rows < 0 || columns < 0 || __builtin_mul_overflow(rows, columns, &cells)) {
     throw_invalid_argument("valid_cells: ", rows, " × ", columns, " cells");
-  return ValidKeys(batch, rows * columns, [&](Index item, Index cell) {
+  }
+  return ValidKeys(batch, cells, [&](Index item, Index cell) {
     return valid(item, cell / columns, cell % columns);
   });
 }
