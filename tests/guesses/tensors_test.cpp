@@ -272,13 +272,15 @@ TEST(Tensors, APlanOfACallWithThemIsPrinted) {
   const heed::Tensor<float, 2> x(100, 8);
   auto plan = heed::plan(x, x, heed::masks::Causal{});
   plan.isa = heed::simd::Isa::avx2;
-  plan.tasks = 2;
+  plan.last_queries = 4;
+  plan.tasks = 4;
   plan.threads = 1;
   std::ostringstream out;
   out << plan;
   EXPECT_EQ(out.str(),
-            "avx2, blocks of queries meet blocks of keys; all tensors are stored in the scalar "
-            "type; 2 tasks by 1 threads; tiles: 1 skipped, 3 partial, 0 full");
+            "avx2, blocks of queries meet blocks of keys, the last 4 have keys in their lanes; all "
+            "tensors are stored in the scalar type; 4 tasks by 1 threads; tiles: 1 skipped, 3 "
+            "partial, 0 full");
 }
 
 TEST(Tensors, MatricesAreMasks) {
