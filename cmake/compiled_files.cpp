@@ -35,6 +35,7 @@
 
 namespace heed::detail {
 
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define HEED_CODE_OF_TRAINING(T)                                                                   \
   template double compute_cross_entropy(const TensorView<const T, 2>&,                             \
                                         const TensorView<const Index, 1>&,                         \
@@ -45,6 +46,7 @@ namespace heed::detail {
   template std::vector<double> squares_of_stretches(const T*, Index);                              \
   template void adam_update(const AdamOptions&, bool, Index, const PlannedStep&, T*, const T*, T*, \
                             T*, Index);
+// NOLINTEND(bugprone-macro-parentheses)
 HEED_CODE_OF_TRAINING(float)
 HEED_CODE_OF_TRAINING(double)
 #undef HEED_CODE_OF_TRAINING

@@ -232,8 +232,8 @@ class ValidKeys {
 };
 
 /// The filled cells of an image grid, `valid(item, row, column)`: position = row · columns +
-/// column, as for GridNeighborhood. Throws InvalidArgument for rows or columns below 0, and for more
-/// cells than can be counted.
+/// column, as for GridNeighborhood. Throws InvalidArgument for rows or columns below 0, and for
+/// more cells than can be counted.
 template <std::predicate<Index, Index, Index> Valid>
 ValidKeys valid_cells(Index batch, Index rows, Index columns, Valid valid) {
   Index cells = 0;

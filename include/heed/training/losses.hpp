@@ -250,7 +250,7 @@ double compute_cross_entropy(const Logits& logits, const Targets& targets,
 // Instantiated in heed::compiled for what most models answer: a second of a program that trains.
 #define HEED_LINKED_CROSS_ENTROPY(T, rank)                                        \
   extern template double compute_cross_entropy(                                   \
-      const TensorView<const T, rank>&, const TensorView<const Index, rank - 1>&, \
+      const TensorView<const T, rank>&, const TensorView<const Index, (rank)-1>&, \
       const TensorView<T, rank>&, const CrossEntropyOptions&);
 HEED_LINKED_CROSS_ENTROPY(float, 2)
 HEED_LINKED_CROSS_ENTROPY(float, 3)
