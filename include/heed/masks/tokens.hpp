@@ -80,12 +80,13 @@ class Groups {
 };
 
 /// Consecutive groups of the given sizes: the turns of a dialogue of 5, 8, 6, 10 tokens. Throws
-/// InvalidArgument for a negative size.
+/// InvalidArgument for a size below 0 and for sizes whose sum cannot be counted.
 inline Groups consecutive_groups(const detail::SharedArray<Index>& sizes) {
   Index total = 0;
   for (const Index size : sizes) {
     if (size < 0 || size > std::numeric_limits<Index>::max() - total) {
-      throw_invalid_argument("consecutive_groups: size ", size);
+      throw_invalid_argument("consecutive_groups: size ", size,
+                             ", expected 0 or more, and sums that can be counted");
     }
     total += size;
   }
@@ -209,7 +210,8 @@ class ValidKeys {
   static detail::SharedArray<Index> counted(Index batch, Index keys, Valid& valid) {
     constexpr Index limit = std::numeric_limits<Index>::max() / 2;
     if (batch < 0 || keys < 0 || (batch > 0 && keys > limit / batch - 1)) {
-      throw_shape_error("ValidKeys: ", batch, " items of ", keys, " keys");
+      throw_shape_error("ValidKeys: ", batch, " items of ", keys,
+                        " keys, expected 0 or more, and no more than can be counted");
     }
     return detail::SharedArray<Index>::filled(batch * (keys + 1), [&](Index* counts) {
       for (Index item = 0; item < batch; ++item) {
@@ -238,7 +240,8 @@ template <std::predicate<Index, Index, Index> Valid>
 ValidKeys valid_cells(Index batch, Index rows, Index columns, Valid valid) {
   Index cells = 0;
   if (rows < 0 || columns < 0 || __builtin_mul_overflow(rows, columns, &cells)) {
-    throw_invalid_argument("valid_cells: ", rows, " × ", columns, " cells");
+    throw_invalid_argument("valid_cells: ", rows, " × ", columns,
+                           " cells, expected 0 or more, and no more than can be counted");
   }
   return ValidKeys(batch, cells, [&](Index item, Index cell) {
     return valid(item, cell / columns, cell % columns);
@@ -293,7 +296,7 @@ class Tree {
   Tree(Index cached, detail::SharedArray<Index> parents)
       : cached_(cached), parents_(std::move(parents)) {
     if (cached < 0 || cached > std::numeric_limits<Index>::max() / 2) {
-      throw_invalid_argument("Tree: ", cached, " cached tokens");
+      throw_invalid_argument("Tree: ", cached, " cached tokens, expected 0 or more");
     }
     for (Index node = 0; node < parents_.size(); ++node) {
       if (parents_[node] < -1 || parents_[node] >= node) {
