@@ -14,7 +14,7 @@ struct Mine {
 };
 Floats misuse(Floats& x) { return attention(x, x, x, Mine{}); }
 #endif
-#ifdef KEYS_OF_AN_INDEX  // a mask's ranges of keys are `heed::KeyRange keys(heed::Position at)
+#ifdef KEYS_OF_AN_INDEX  // a mask's key ranges are `heed::KeyRange keys(heed::Position at) const`
 struct Mine {
   KeyRange keys(Index query) const { return {0, query + 1}; }
 };

@@ -168,7 +168,7 @@ constexpr bool expect_mask() {
                   "at.key are the two positions, and the answer is a bool");
   } else if constexpr (HasKeys<M>) {
     static_assert(never<M>,
-                  "a mask's ranges of keys are `heed::KeyRange keys(heed::Position at) const`: the "
+                  "a mask's key ranges are `heed::KeyRange keys(heed::Position at) const`: the "
                   "keys {begin, end} that the query at.query sees");
   } else if constexpr (HasCallOperator<M>) {
     static_assert(never<M>,
