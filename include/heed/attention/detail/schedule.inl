@@ -273,31 +273,36 @@ Index last_queries_of(const AttentionArgs<T>& args, const AttentionPlan& plan) {
   return in_two ? last : 0;
 }
 
-/// The plan of the last queries of a call, alone.
-template <class T>
-AttentionPlan plan_of_last(const AttentionArgs<T>& last, const MaskRef& mask,
-                           const AttentionPlan& plan) {
-  AttentionPlan own;
-  own.isa = plan.isa;
-  own.arithmetic = plan.arithmetic;
-  plan_decoding(last, mask, own);
-  own.threads = plan.threads;
-  return own;
+/// Calls use(args, plan) for the blocks of queries of such a plan, and then for its last queries.
+template <class T, class Use>
+void in_two(const AttentionArgs<T>& args, const MaskRef& mask, const AttentionPlan& plan,
+            const Use& use) {
+  const Index count = args.query_count(), first = count - plan.last_queries;
+  AttentionPlan blocks = plan;
+  blocks.last_queries = blocks.tasks = 0;
+  use(queries_of(args, 0, first), blocks);
+  AttentionPlan last;
+  last.isa = plan.isa;
+  last.arithmetic = plan.arithmetic;
+  const auto last_args = queries_of(args, first, count);
+  plan_decoding(last_args, mask, last);
+  last.threads = plan.threads;
+  use(last_args, last);
 }
 
 /// Number of tasks in a planned call; with keys in the lanes, those of Decode.
 template <class T>
-Index tasks_of(const AttentionArgs<T>& args, const AttentionPlan& plan) {
+Index tasks_of(const AttentionArgs<T>& args, const MaskRef& mask, const AttentionPlan& plan) {
+  if (plan.last_queries > 0) {
+    Index tasks = 0;
+    in_two(args, mask, plan, [&](const AttentionArgs<T>& some, const AttentionPlan& own) {
+      tasks += tasks_of(some, mask, own);
+    });
+    return tasks;
+  }
   if (plan.lanes == AttentionPlan::Lanes::keys) {
     return args.batch() * args.kv_heads() * parts_of(args.sharing(), plan.heads) *
            parts_of(args.key_count(), simd::key_chunk);
-  }
-  if (plan.last_queries > 0) {
-    const Index count = args.query_count(), first = count - plan.last_queries;
-    AttentionPlan blocks = plan;
-    blocks.last_queries = 0;
-    return tasks_of(queries_of(args, 0, first), blocks) +
-           args.batch() * args.heads() * parts_of(args.key_count(), simd::key_chunk);
   }
   const bool whole = plan.grouping == AttentionPlan::Grouping::one_kernel_call;
   return args.batch() * parts_of(args.heads(), plan.heads) *
@@ -323,25 +328,11 @@ AttentionPlan plan_of(const AttentionArgs<T>& args, const MaskRef& mask) {
     plan_blocks(args, mask, plan);
     plan.last_queries = last_queries_of(args, plan);
   }
-  plan.tasks = tasks_of(args, plan);
+  plan.tasks = tasks_of(args, mask, plan);
   return plan;
 }
 
 // How a plan is followed. -------------------------------------------------------------------------
-
-template <class T>
-void run_planned(const AttentionArgs<T>& args, const MaskRef& mask, const AttentionPlan& plan);
-
-/// Blocks of queries, and then the last ones with keys in their lanes.
-template <class T>
-void run_in_two(const AttentionArgs<T>& args, const MaskRef& mask, AttentionPlan plan) {
-  const Index count = args.query_count(), first = count - plan.last_queries;
-  const auto last = queries_of(args, first, count);
-  const AttentionPlan of_last = plan_of_last(last, mask, plan);
-  plan.last_queries = plan.tasks = 0;
-  run_planned(queries_of(args, 0, first), mask, plan);
-  run_planned(last, mask, of_last);
-}
 
 template <class T>
 void run_planned(const AttentionArgs<T>& args, const MaskRef& mask, const AttentionPlan& plan) {
@@ -350,9 +341,13 @@ void run_planned(const AttentionArgs<T>& args, const MaskRef& mask, const Attent
     const RoundedCall<T> copies(args, pairs_of(args, plan) != nullptr);
     return run_planned(copies.args(), mask, plan);
   }
-  if (plan.last_queries > 0) return run_in_two(args, mask, plan);
+  if (plan.last_queries > 0) {
+    return in_two(args, mask, plan, [&](const AttentionArgs<T>& some, const AttentionPlan& own) {
+      run_planned(some, mask, own);
+    });
+  }
   const bool shared = plan.threads > 1;
-  const Index tasks = plan.tasks > 0 ? plan.tasks : tasks_of(args, plan);
+  const Index tasks = plan.tasks > 0 ? plan.tasks : tasks_of(args, mask, plan);
   if (plan.grouping == AttentionPlan::Grouping::one_kernel_call) {
     const ShortForward<T> heads(args, mask, plan.heads);
     return share_out(shared, tasks, [&](Index task) { heads.run(task); });
@@ -393,7 +388,7 @@ AttentionPlan plan_of_paused(const AttentionArgs<T>& args, const MaskRef& mask) 
   plan_arithmetic(args, plan);
   plan_blocks(args, mask, plan);
   plan.row_step = 1;
-  plan.tasks = tasks_of(args, plan);
+  plan.tasks = tasks_of(args, mask, plan);
   return plan;
 }
 
