@@ -16,6 +16,12 @@
 #define HEED_SHARED HEED_KERNEL
 #endif
 #define HEED_UNROLL _Pragma("GCC unroll 64")
+// clang 22 has no builtins of x86 where there is one of all processors; those came with clang 17.
+#if defined(__clang__)
+#define HEED_CLANG_HAS(builtin) __has_builtin(builtin)
+#else
+#define HEED_CLANG_HAS(builtin) 0
+#endif
 // Returns the x86 builtin named by its operation and what follows ps or pd, by the type Float.
 #define HEED_RETURN_X86(operation, suffix, ...)                 \
   if constexpr (sizeof(Float) == 4)                             \
@@ -144,5 +150,6 @@ inline namespace HEED_FLAGS_TAG {
 #undef HEED_SHARED
 #undef HEED_UNROLL
 #undef HEED_RETURN_X86
+#undef HEED_CLANG_HAS
 #undef HEED_FLAGS_TAG
 #undef HEED_SIMD_PART

@@ -116,7 +116,11 @@ struct Lanes {
   HEED_SIMD static V min(V a, V b) { HEED_RETURN_X86(min, 512_mask, a, b, a, all, 4); }
 #endif
 #elif HEED_SIMD_BYTES == 32
+#if HEED_CLANG_HAS(__builtin_elementwise_fma)
+  HEED_SIMD static V fma(V a, V b, V c) { return __builtin_elementwise_fma(a, b, c); }
+#else
   HEED_SIMD static V fma(V a, V b, V c) { HEED_RETURN_X86(vfmadd, 256, a, b, c); }
+#endif
   HEED_SIMD static V max(V a, V b) { HEED_RETURN_X86(max, 256, a, b); }
   HEED_SIMD static V min(V a, V b) { HEED_RETURN_X86(min, 256, a, b); }
 #elif defined(__aarch64__)

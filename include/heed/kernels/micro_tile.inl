@@ -291,6 +291,11 @@ HEED_SIMD void transpose_blocks(typename S::V* rows) {
 #endif
 
 #if HEED_SIMD_BYTES >= 32
+template <class V, class Half, int... Lane>
+HEED_SIMD V join(Half low, Half high, std::integer_sequence<int, Lane...>) {
+  return __builtin_shufflevector(low, high, Lane...);
+}
+
 /// Half a vector from `low` and half a one from `high`, which saves a transpose the exchange of the
 /// halves of two vectors.
 template <class S>
@@ -298,17 +303,14 @@ HEED_SIMD typename S::V load_halves(const void* low, const void* high) {
   using T = typename S::Scalar;
   typedef T Half __attribute__((vector_size(HEED_SIMD_BYTES / 2), aligned(2), may_alias));
   const Half *a = static_cast<const Half*>(low), *b = static_cast<const Half*>(high);
-#if HEED_SIMD_BYTES == 64  // the compiler would load both and join them by one more instruction
+#if HEED_SIMD_BYTES == 64 && \
+    !defined(__clang__)  // g++ would load both and join them by a third one
   typename S::V both;
-  asm("vmovups %1, %t0" : "=v"(both) : "m"(*a));
+  asm("vmovups %1, %t0" : "=v"(both) : "m"(*a));  // clang 19 takes %t0 for a register of masks
   asm("vinsertf64x4 $1, %1, %0, %0" : "+v"(both) : "m"(*b));
   return both;
 #else
-  if constexpr (sizeof(T) == 4) {
-    return __builtin_shufflevector(Half(*a), Half(*b), 0, 1, 2, 3, 4, 5, 6, 7);
-  } else {
-    return __builtin_shufflevector(Half(*a), Half(*b), 0, 1, 2, 3);
-  }
+  return join<typename S::V>(*a, *b, std::make_integer_sequence<int, S::width>());
 #endif
 }
 #endif

@@ -285,6 +285,8 @@ HEED_SIMD typename S::V square_root(typename S::V x) {
 #if HEED_SIMD_BYTES == 0
   if constexpr (sizeof(Float) == 4) return __builtin_sqrtf(x);
   return static_cast<Float>(__builtin_sqrt(x));
+#elif HEED_CLANG_HAS(__builtin_elementwise_sqrt)
+  return __builtin_elementwise_sqrt(x);
 #elif HEED_SIMD_BYTES == 64 && defined(__clang__)
   HEED_RETURN_X86(sqrt, 512, x, 4);
 #elif HEED_SIMD_BYTES == 64
