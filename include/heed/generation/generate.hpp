@@ -223,14 +223,13 @@ std::vector<Beam> beam_search(Step&& step, const BeamOptions& options = {}) {
       beam.ended = chosen.token == options.end_token;
       if (!beam.ended) ++places;
       if (beam.ended || length == options.max_tokens) {
-        ended.push_back(std::move(beam));
+        ended.insert(std::upper_bound(ended.begin(), ended.end(), beam, better), std::move(beam));
       } else {
         parents.push_back(chosen.parent);
         tokens.push_back(chosen.token);
         next.push_back(std::move(beam));
       }
     }
-    std::stable_sort(ended.begin(), ended.end(), better);
     if (static_cast<Index>(ended.size()) > options.results) {
       ended.resize(static_cast<std::size_t>(options.results));
     }

@@ -95,14 +95,18 @@ void for_each_layer(Part& part, const Visit& visit) {
   }
 }
 
+/// A layer with the stream of a dropout.
+template <class Layer>
+concept HasStream = requires(Layer& layer) {
+  requires std::same_as<decltype(layer.stream), std::uint32_t>;
+};
+
 /// Calls visit(stream) for the stream of every dropout in a model. Streams are drawn when a model
 /// is built, so another one of the same shape may have others.
 template <class Model, class Visit>
 void for_each_stream(Model& model, const Visit& visit) {
-  for_each_layer(model, [&](auto& layer) {
-    if constexpr (requires { requires std::same_as<decltype(layer.stream), std::uint32_t>; }) {
-      visit(layer.stream);
-    }
+  for_each_layer(model, [&]<class Layer>(Layer& layer) {
+    if constexpr (HasStream<Layer>) visit(layer.stream);
   });
 }
 

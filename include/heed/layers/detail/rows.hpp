@@ -258,11 +258,10 @@ void accumulate_bias(const TensorView<const T, 2>& grad, const TensorView<T, 1>&
 /// `a`. All three have one size, and their last axis is the width.
 template <ModelScalar T, std::size_t A, std::size_t B, std::size_t Out>
 void multiply_live(const Tensor<T, A>& a, const Tensor<T, B>& b, Tensor<T, Out>& out) {
-  const auto [rows, width] = row_extents(a.extents());
-  if (row_extents(b.extents()) != row_extents(a.extents())) {
-    refuse_gradient(a.extents(), b.extents());
-  }
-  for_row_runs(rows, width, [&, width = width](Index first, Index last) {
+  const Extents<2> extents = row_extents(a.extents());
+  if (row_extents(b.extents()) != extents) refuse_gradient(a.extents(), b.extents());
+  const Index width = extents[1];
+  for_row_runs(extents[0], width, [&](Index first, Index last) {
     for (Index at = first * width; at < last * width; at += width) {
       if (all_zero(a.data() + at, width)) {
         std::fill_n(out.data() + at, width, T{0});

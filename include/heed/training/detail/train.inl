@@ -9,6 +9,7 @@
 #include <ctime>
 #include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace heed {
@@ -25,15 +26,20 @@ HEED_INLINE std::vector<std::vector<Index>> make_batches(const OwnedArray<Index>
   if (options.shuffle) detail::shuffle(items, random);
   const auto size = static_cast<std::size_t>(options.batch_size);
   if (options.bucket_batches > 0) {
+    std::vector<Index> place(items.size());  // items of one length keep their order
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      place[static_cast<std::size_t>(items[i])] = static_cast<Index>(i);
+    }
+    const auto key = [&](Index item) {
+      const auto i = static_cast<std::size_t>(item);
+      return std::pair(lengths[i], place[i]);
+    };
     const auto batches = static_cast<std::size_t>(options.bucket_batches);
     const std::size_t window = batches <= items.size() / size ? size * batches : items.size();
     for (std::size_t begin = 0; begin < items.size(); begin += window) {
       const auto end = std::min(items.size(), begin + window);
-      std::stable_sort(items.begin() + static_cast<Index>(begin),
-                       items.begin() + static_cast<Index>(end), [&](Index a, Index b) {
-                         return lengths[static_cast<std::size_t>(a)] <
-                                lengths[static_cast<std::size_t>(b)];
-                       });
+      std::sort(items.begin() + static_cast<Index>(begin), items.begin() + static_cast<Index>(end),
+                [&](Index a, Index b) { return key(a) < key(b); });
     }
   }
   std::vector<std::vector<Index>> batches;
