@@ -146,7 +146,7 @@ void run(const Options& options) {
   for (const auto& [name, mask] : {std::pair{"causal", causal}, {"groups", groups}}) {
     const auto model = example::learned(
         example::small_model(vocabulary, length), {name, options.steps, 5e-3, options.seed},
-        [&mask = mask](Random& data) { return batch_of(some_dialogues(32, data), mask); });
+        [&chosen = mask](Random& data) { return batch_of(some_dialogues(32, data), chosen); });
     std::printf(
         "%s\n  right answers in 500 new dialogues: one's own number %5.1f %%, theirs %5.1f %%\n",
         name, example::score(model, batch_of(held_out, mask, mine)).percent(),

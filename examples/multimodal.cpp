@@ -158,7 +158,7 @@ void mixed_text(const Options& options, std::vector<Heatmap>& pictures) {
     const auto model =
         example::learned(example::small_model(vocabulary, 2 * item_length),
                          {name, options.steps, 5e-3, options.seed},
-                         [&mask = mask](Random& data) { return documents(8, mask, data); });
+                         [&chosen = mask](Random& data) { return documents(8, chosen, data); });
     Batch asked = held_out;
     asked.mask = mask;
     const Written texts = write(model, asked);
@@ -222,7 +222,7 @@ void video(const Options& options, std::vector<Heatmap>& pictures) {
         {"none", masks::Full{}}}) {
     const auto model =
         example::learned(shape, {name, options.steps / 5, 1e-2, options.seed},
-                         [&mask = mask](Random& data) { return videos(8, mask, false, data); });
+                         [&chosen = mask](Random& data) { return videos(8, chosen, false, data); });
     Random fresh(options.seed, 2);
     const Batch asked = videos(300, mask, true, fresh);
     std::printf("%-30s  %8.1f %%   %3.0f %%\n", name, seen(mask, video_length),

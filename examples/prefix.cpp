@@ -124,7 +124,7 @@ void run(const Options& options) {
   for (const auto& [name, mask] : {std::pair{"causal", causal}, {"prefix", prefix}}) {
     const auto model = example::learned(
         example::small_model(vocabulary, whole), {name, options.steps, 5e-3, options.seed},
-        [&mask = mask](Random& data) { return lesson(mask, data); });
+        [&chosen = mask](Random& data) { return lesson(chosen, data); });
     const Try result = try_out(model, mask, options.seed);
     std::printf("%s   %11.1f %%   %8td of 200\n", name, result.answers.percent(), result.whole);
     first += std::string(name) + result.first + "\n";

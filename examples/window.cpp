@@ -86,7 +86,7 @@ void run(const Options& options) {
   for (const auto& [name, mask] : masks) {
     const auto model =
         example::learned(shape, {name, options.steps, 1e-2, options.seed},
-                         [&mask = mask](Random& data) { return lesson(16, mask, data); });
+                         [&chosen = mask](Random& data) { return lesson(16, chosen, data); });
     Random fresh(options.seed, 2);
     std::printf("%-14s   %6.1f %%      ", name, seen(mask));
     for (Index asked = 0; asked < 3; ++asked) {

@@ -208,8 +208,8 @@ TEST(Causality, WhatPaddingHoldsChangesNoBit) {
        })}};
   for (const auto& [name, padding] : paddings) {
     SCOPED_TRACE(name);
-    const Rows real = [&padding = padding](Index item, Index, Index token) {
-      return padding.allows({item, 0, 0, token});
+    const Rows real = [&mask = padding](Index item, Index, Index token) {
+      return mask.allows({item, 0, 0, token});
     };
     const Rows padded = [&real](Index item, Index head, Index token) {
       return !real(item, head, token);
