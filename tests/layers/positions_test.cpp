@@ -88,5 +88,13 @@ TEST(Positions, OfPackedDocuments) {
   EXPECT_EQ(row_of(packed, 1, 6), (Ids{0, 1, 0, 1, 2, 0}));
 }
 
+TEST(Positions, OfATreeOfDrafts) {
+  const masks::Tree tree(2, {-1, 0, 0, 1, -1});
+  const auto found = positions_of(tree, {1, 7});
+  EXPECT_EQ(row_of(found, 0, 7), (Ids{0, 1, 2, 3, 3, 4, 2}));
+  EXPECT_EQ(row_of(positions_of(tree, {1, 4}), 0, 4), (Ids{0, 1, 2, 3}));
+  EXPECT_THROW(positions_of(tree, {1, 8}), ShapeError);
+}
+
 }  // namespace
 }  // namespace heed::test

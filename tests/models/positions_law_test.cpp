@@ -123,6 +123,32 @@ LanguageModel<double> language_model(PositionKind kind) {
   return model;
 }
 
+/// Every path of a tree of drafts has the logits of its text alone, where positions are not by
+/// distance: a sibling between two nodes does not move them apart.
+TEST(PositionsLaw, NodesOfATreeStandAtTheirDepths) {
+  const std::vector<Index> parents = {-1, 0, 0, 1, -1, 4};
+  const Index cached = 5, nodes = 6;
+  const Tokens tokens = row_of(cached + nodes, 3, 11);
+  const masks::Tree tree(cached, parents);
+  const auto positions = positions_of(tree, tokens.extents());
+  for (const auto kind : {PositionKind::none, PositionKind::learned, PositionKind::sinusoidal,
+                          PositionKind::rotary}) {
+    SCOPED_TRACE(static_cast<int>(kind));
+    const auto model = language_model(kind);
+    const auto all = model.forward(tokens, tree, positions);
+    for (Index node = 0; node < nodes; ++node) {
+      std::vector<Index> path;
+      for (Index at = node; at >= 0; at = parents[static_cast<std::size_t>(at)]) {
+        path.insert(path.begin(), tokens(0, cached + at));
+      }
+      path.insert(path.begin(), tokens.data(), tokens.data() + cached);
+      const auto length = static_cast<Index>(path.size());
+      const auto alone = model.forward(Tokens({1, length}, path), masks::Causal{});
+      expect_same(columns(all, cached + node, 1), columns(alone, length - 1, 1), false);
+    }
+  }
+}
+
 TEST(PositionsLaw, OfLanguageModels) {
   for (const auto kind : kinds) {
     const auto model = language_model(kind);

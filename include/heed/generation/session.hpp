@@ -38,7 +38,8 @@ struct SessionOptions {
   Index pages = 0;  // in each cache, if page_size is not 0; 0: enough for all at full length
   /// Over positions within a sequence, the same mask for every sequence: reorder() moves them. Keys
   /// are seen by the tokens that come with them or later: under a mask that lets a token see later
-  /// ones, such as a Prefix, those that it may see must come in the same call.
+  /// ones, such as a Prefix, those that it may see must come in the same call. Tokens stand at
+  /// their places in the sequence: nodes of a Tree would need others.
   Mask mask = masks::Causal{};
 };
 

@@ -59,6 +59,9 @@ Positions positions_of(const masks::Padding& padding, const Extents<2>& tokens);
 Positions positions_of(const masks::ValidKeys& valid, const Extents<2>& tokens);
 /// Positions in packed documents, the same in every row: each document begins at 0.
 Positions positions_of(const masks::Segments& segments, const Extents<2>& tokens);
+/// Positions in a text with a tree of drafts behind it, the same in every row: a node stands one
+/// after its parent. `tokens` counts text and nodes.
+Positions positions_of(const masks::Tree& tree, const Extents<2>& tokens);
 
 }  // namespace heed
 

@@ -87,7 +87,8 @@ struct FirstKeys {
 };
 
 /// The first `count` keys, or all where there are fewer. `Causal{} & (first_n(4) | last_n(256))`
-/// keeps the "attention sinks" of StreamingLLM beside a window (Xiao et al. 2023); the sinks of
+/// keeps the "attention sinks" of StreamingLLM beside a window (Xiao et al. 2023), at their
+/// positions in the text, where StreamingLLM counts those in its cache; the sinks of
 /// AttentionOptions are logits without keys. Throws InvalidArgument for a negative count.
 inline FirstKeys first_n(Index count) {
   const FirstKeys first{count};

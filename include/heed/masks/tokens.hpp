@@ -97,9 +97,10 @@ inline Groups consecutive_groups(const detail::SharedArray<Index>& sizes) {
   }));
 }
 
-/// Masked language modeling: a token replaced by [MASK] does not see itself; otherwise every token
-/// sees every token. Devlin et al. 2019 (BERT). `masked` lists the replaced positions. Throws
-/// InvalidArgument for a negative one; a call throws ShapeError for one that it lacks.
+/// Tokens that do not see themselves, in any item; otherwise every token sees every token. BERT has
+/// no such mask: its [MASK] takes the place of a token, and sees itself. `masked` lists the tokens'
+/// positions. Throws InvalidArgument for a negative one; a call throws ShapeError for one that it
+/// lacks.
 class MaskedToken {
  public:
   static constexpr bool depends_on_head = false;
@@ -287,8 +288,10 @@ ValidKeys padding_of_tokens(const Ids& tokens, Index pad) {
 /// Speculative decoding over a tree of drafts. The first `cached` positions are the accepted text,
 /// causal among themselves and seen by every node. Node i stands at position cached + i and sees
 /// itself and its ancestors. `parents[i]` is the number of its parent node, below i, or -1 if it
-/// follows the text directly. Throws InvalidArgument for another parent and for `cached` below 0; a
-/// call throws ShapeError for tokens beyond the nodes. Miao et al. 2024 (SpecInfer).
+/// follows the text directly. A node's place in its text is its depth and not its column: models
+/// with positions need positions_of(tree, …), and biases and windows by distance do not fit. Throws
+/// InvalidArgument for another parent and for `cached` below 0; a call throws ShapeError for tokens
+/// beyond the nodes. Miao et al. 2024 (SpecInfer).
 class Tree {
  public:
   static constexpr bool depends_on_head = false;
@@ -333,6 +336,13 @@ class Tree {
     }
   }
   void check(MaskShape shape) const { detail::check_describes("Tree", end(), shape); }
+
+  /// The place of a token of the text, or of a node, in the text that ends with it.
+  Index place(Index column) const {
+    Index depth = 0;
+    for (Index node = column - cached_; node >= 0; node = parents_[node]) ++depth;
+    return depth == 0 ? column : cached_ + depth - 1;
+  }
 
  private:
   Index end() const { return cached_ + parents_.size(); }

@@ -81,4 +81,10 @@ HEED_INLINE Positions positions_of(const masks::Segments& segments, const Extent
   });
 }
 
+HEED_INLINE Positions positions_of(const masks::Tree& tree, const Extents<2>& tokens) {
+  tree.check({tokens[0], 1, tokens[1], tokens[1]});
+  return detail::positions_by({1, tokens[1]},
+                              [&](Index, Index column) { return tree.place(column); });
+}
+
 }  // namespace heed
