@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <heed/attention/forward.hpp>
+#include <heed/core/parallel.hpp>
 #include <heed/masks.hpp>
 
 #include "support/attention_cases.hpp"
@@ -26,6 +27,23 @@ TEST(Merge, TwoSetsOfKeysAreOne) {
   for (Index i = 0; i < whole.lse.size(); ++i) {
     EXPECT_NEAR(first.lse.data()[i], whole.lse.data()[i], 1e-14);
   }
+}
+
+TEST(Merge, ThreadsChangeNoBit) {
+  const Shape shape{2, 3, 3, 130, 64, 16, 40};
+  const auto first = fused(shape, Inputs<float>(shape, 12), masks::Causal{});
+  const auto second = fused(shape, Inputs<float>(shape, 13), masks::Full{});
+  const auto before = thread_count();
+  set_thread_count(1);
+  auto one = first;
+  merge(one.out, one.lse, second.out, second.lse);
+  for (const Index threads : {2, 5}) {
+    set_thread_count(threads);
+    auto several = first;
+    merge(several.out, several.lse, second.out, second.lse);
+    EXPECT_TRUE(same_bits(several.out, one.out) && same_bits(several.lse, one.lse)) << threads;
+  }
+  set_thread_count(before);
 }
 
 TEST(Merge, TakesBfloat16AsAttentionWritesIt) {

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include <tensor/random_view.hpp>
+#include <heed/core/parallel.hpp>
+#include <heed/core/random.hpp>
 #include <heed/tensor/copy.hpp>
 
 namespace heed {
@@ -242,6 +244,25 @@ TEST(RowFunctions, AnyStridesGiveTheBitsOfContiguousRows) {
     const auto expected_sums = log_sum_exp(sample.expected());
     ASSERT_TRUE(std::equal(sums.begin(), sums.end(), expected_sums.begin())) << stream;
   }
+}
+
+TEST(RowFunctions, ThreadsChangeNoBit) {
+  const auto before = thread_count();
+  Random random(12);
+  Tensor<float, 3> x({3, 50, 400});
+  for (float& value : x) value = static_cast<float>(4 * random.normal());
+  Tensor<bool, 2> mask({50, 400}, true);
+  for (Index i = 0; i < mask.size(); i += 3) mask.data()[i] = false;
+  set_thread_count(1);
+  const auto weights = softmax(x, {.mask = mask}), logs = log_softmax(x, {.mask = mask});
+  const auto sums = log_sum_exp(x, {.mask = mask});
+  for (const Index threads : {2, 5}) {
+    set_thread_count(threads);
+    EXPECT_TRUE(softmax(x, {.mask = mask}) == weights);
+    EXPECT_TRUE(log_softmax(x, {.mask = mask}) == logs);
+    EXPECT_TRUE(log_sum_exp(x, {.mask = mask}) == sums);
+  }
+  set_thread_count(before);
 }
 
 TEST(RowFunctions, WrongArgumentsAreRefusedBeforeWriting) {

@@ -7,6 +7,7 @@
 #include <heed/attention/options.hpp>
 #include <heed/core/detail/math.hpp>
 #include <heed/core/error.hpp>
+#include <heed/core/parallel.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/view_of.hpp>
 
@@ -32,6 +33,25 @@ void check_parts(const TensorView<X, 4>& out, const TensorView<T, 3>& lse,
   }
 }
 
+/// One row of `merge`.
+template <class T, class X>
+void merge_row(const TensorView<X, 1>& to, T& lse, const TensorView<const X, 1>& from, T from_lse) {
+  constexpr double nothing = -std::numeric_limits<double>::infinity();
+  const auto mine = static_cast<double>(lse), theirs = static_cast<double>(from_lse);
+  if (theirs == nothing) return;
+  const auto as_double = [](X x) { return static_cast<double>(static_cast<T>(x)); };
+  const double larger = mine > theirs ? mine : theirs;
+  const double keep = exp(mine - larger), add = exp(theirs - larger);
+  const double sum = keep + add;
+  for (Index d = 0; d < to.extent(0); ++d) {
+    // A set without visible keys counts as absent, whatever stands there; a weight that is rounded
+    // to 0 does not hide a NaN.
+    const double kept = mine == nothing ? 0.0 : keep * as_double(to(d));
+    to(d) = static_cast<X>((kept + add * as_double(from(d))) / sum);
+  }
+  lse = static_cast<T>(larger + log(sum));
+}
+
 }  // namespace detail
 
 /// Merges attention over two disjoint sets of keys: overwrites `out` and `log_sum_exp` with the
@@ -51,26 +71,20 @@ void merge(Out&& out, Lse&& log_sum_exp, const Other& other, const OtherLse& oth
   const auto lse = OptionalView<T, 3>(log_sum_exp).fitted(rows).view();
   const auto from_lse = OptionalView<const T, 3>(other_log_sum_exp).fitted(rows).view();
   detail::check_parts(to, lse, from, from_lse);
-  const auto as_double = [](X x) { return static_cast<double>(static_cast<T>(x)); };
-  for (Index b = 0; b < to.extent(0); ++b) {
-    for (Index h = 0; h < to.extent(1); ++h) {
-      for (Index q = 0; q < to.extent(2); ++q) {
-        constexpr double nothing = -std::numeric_limits<double>::infinity();
-        const auto mine = static_cast<double>(lse(b, h, q));
-        const auto theirs = static_cast<double>(from_lse(b, h, q));
-        if (theirs == nothing) continue;
-        const double larger = mine > theirs ? mine : theirs;
-        const double keep = detail::exp(mine - larger), add = detail::exp(theirs - larger);
-        const double sum = keep + add;
-        for (Index d = 0; d < to.extent(3); ++d) {
-          // A set without visible keys counts as absent, whatever stands there; a weight that is
-          // rounded to 0 does not hide a NaN.
-          const double kept = mine == nothing ? 0.0 : keep * as_double(to(b, h, q, d));
-          to(b, h, q, d) = static_cast<X>((kept + add * as_double(from(b, h, q, d))) / sum);
-        }
-        lse(b, h, q) = static_cast<T>(larger + detail::log(sum));
-      }
+  constexpr Index queries = 64, nanoseconds = 10;  // a thread takes at a time; for a number
+  const Index parts = detail::parts_of(rows[2], queries), all = rows[0] * rows[1] * parts;
+  const auto merge_part = [&](Index i) {
+    const Index first = i % parts * queries, b = i / parts / rows[1], h = i / parts % rows[1];
+    for (Index q = first; q < detail::smaller(first + queries, rows[2]); ++q) {
+      const Extents<4> at{b, h, q, 0};
+      detail::merge_row<T>(detail::row_at(to, at), lse(b, h, q), detail::row_at(from, at),
+                           from_lse(b, h, q));
     }
+  };
+  if (all > 1 && detail::worth_sharing(rows[0] * rows[1] * rows[2] * to.extent(3) * nanoseconds)) {
+    parallel_for(all, merge_part);
+  } else {
+    for (Index i = 0; i < all; ++i) merge_part(i);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <heed/core/detail/math.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
+#include <heed/core/parallel.hpp>
 #include <heed/tensor/eigen_views.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/tensor.hpp>
@@ -171,7 +172,32 @@ RowSum sum_row(const Row<T>& row, const Each& each) {
   return result;
 }
 
-/// Refuses invalid arguments, then calls visit(row, index of the row) for every row of X's view.
+/// Calls visit(at, number) for every row, on several threads where that is worth it: `at` is the
+/// row's index, and `number` counts rows in order.
+template <std::size_t Rank, class Visit>
+void visit_row_indices(const Extents<Rank>& extents, const Visit& visit) {
+  Index count = 1;
+  for (std::size_t axis = 0; axis + 1 < Rank; ++axis) count *= extents[axis];
+  const Index width = larger(extents[Rank - 1], 1);
+  const Index run = larger(4096 / width, 1);  // rows that a thread takes at a time
+  const auto rows_of = [&](Index part) {
+    for (Index number = part * run; number < smaller((part + 1) * run, count); ++number) {
+      Extents<Rank> at{};
+      Index left = number;
+      for (std::size_t axis = Rank - 1; axis-- > 0; left /= extents[axis]) {
+        at[axis] = left % extents[axis];
+      }
+      visit(static_cast<const Extents<Rank>&>(at), number);
+    }
+  };
+  constexpr Index nanoseconds = 10;  // for a number
+  const Index parts = parts_of(count, run);
+  if (parts > 1 && worth_sharing(count * width * nanoseconds)) return parallel_for(parts, rows_of);
+  for (Index part = 0; part < parts; ++part) rows_of(part);
+}
+
+/// Refuses invalid arguments, then calls visit(row, its index, its number) for every row of X's
+/// view, perhaps on several threads.
 template <class X, class In, class Visit>
 void visit_rows(const char* caller, const In& in, const RowOptions<In::rank()>& options,
                 const Visit& visit) {
@@ -188,10 +214,10 @@ void visit_rows(const char* caller, const In& in, const RowOptions<In::rank()>& 
     mask = lies ? options.mask.fitted(caller, rows.extents())
                 : with_rows_last<X>(options.mask.fitted(caller, in.extents()));
   }
-  for_each_row(rows.extents(), [&](const Extents<In::rank()>& at) {
+  visit_row_indices(rows.extents(), [&](const Extents<In::rank()>& at, Index number) {
     Row<T> row{row_at(rows, at), {}, options.mask.given(), options.temperature};
     if (row.masked) row.mask = row_at(mask, at);
-    visit(row, at);
+    visit(row, at, number);
   });
 }
 
@@ -272,7 +298,7 @@ void softmax(const In& in, Out&& out, const detail::RowOptionsFor<In>& options =
   const TensorView<const ValueOf<In>, ViewOf<const In>::rank()> source = view_of(in);
   detail::check_row_output("softmax", source, target);
   const auto rows = detail::with_rows_last<In>(target);
-  detail::visit_rows<In>("softmax", source, options, [&](const auto& row, const auto& at) {
+  detail::visit_rows<In>("softmax", source, options, [&](const auto& row, const auto& at, Index) {
     detail::softmax_row(row, detail::row_at(rows, at));
   });
 }
@@ -292,9 +318,10 @@ void log_softmax(const In& in, Out&& out, const detail::RowOptionsFor<In>& optio
   const TensorView<const ValueOf<In>, ViewOf<const In>::rank()> source = view_of(in);
   detail::check_row_output("log_softmax", source, target);
   const auto rows = detail::with_rows_last<In>(target);
-  detail::visit_rows<In>("log_softmax", source, options, [&](const auto& row, const auto& at) {
-    detail::log_softmax_row(row, detail::row_at(rows, at));
-  });
+  detail::visit_rows<In>("log_softmax", source, options,
+                         [&](const auto& row, const auto& at, Index) {
+                           detail::log_softmax_row(row, detail::row_at(rows, at));
+                         });
 }
 
 template <Viewable In, std::integral Axis>
@@ -316,10 +343,10 @@ auto log_sum_exp(const In& in, const detail::RowOptionsFor<In>& options = {}) {
   const auto rows = detail::with_rows_last<In>(source);
   for (std::size_t axis = 0; axis + 1 < rank; ++axis) extents[axis] = rows.extent(axis);
   Tensor<T, result_rank> result(extents);
-  T* next = result.data();
-  detail::visit_rows<In>("log_sum_exp", source, options, [&](const auto& row, const auto&) {
-    *next++ = detail::log_sum_exp_row(row);
-  });
+  T* const sums = result.data();
+  detail::visit_rows<In>(
+      "log_sum_exp", source, options,
+      [&](const auto& row, const auto&, Index i) { sums[i] = detail::log_sum_exp_row(row); });
   return result;
 }
 template <Viewable In, std::integral Axis>
