@@ -337,5 +337,23 @@ TEST(Decode, AMaskThatThrowsTakesTheTokensBack) {
   EXPECT_TRUE(same_bits(at.result(at.cache), before));
 }
 
+TEST(Decode, AMaskThatThrowsLeavesPagesShared) {
+  const RestoreSettings restore;
+  set_thread_count(1);
+  KeyValueCache<float> cache(
+      {.batch = 3, .kv_heads = 2, .head_dim = 8, .page_size = 16, .pages = 4});
+  const Tensor<float, 3> tokens({2, 48, 8}, 1.f);
+  const auto prompt = tokens.view().slice(1, 0, 10);
+  cache.append(0, prompt, prompt);
+  cache.fork(0, 1);
+  const Tensor<float, 4> next({3, 2, 1, 8}, 2.f);
+  const auto broken = predicate([](Index, Index) -> bool { throw std::runtime_error("broken"); });
+  EXPECT_THROW(decode(next, next, next, cache, broken), std::runtime_error);
+  EXPECT_EQ(cache.free_pages(), 3);
+  EXPECT_EQ(cache.room(2), 48);
+  cache.append(2, tokens.view(), tokens.view());
+  EXPECT_EQ(cache.free_pages(), 0);
+}
+
 }  // namespace
 }  // namespace heed::test

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/random.hpp>
+
 namespace heed {
 namespace {
 
@@ -163,6 +165,49 @@ TEST(KeyValueCache, APageThatSomebodyReadsIsCopiedByEveryWriter) {
   EXPECT_EQ(contents(cache, 0), first);
   EXPECT_EQ(contents(cache, 1), others);
   EXPECT_EQ(contents(cache, 2), others);
+}
+
+/// What can be seen of a cache: free pages, and of every sequence its room, its pages, its keys and
+/// its values.
+std::vector<std::vector<float>> seen_of(const KeyValueCache<float>& cache) {
+  std::vector<std::vector<float>> all = {{static_cast<float>(cache.free_pages())}};
+  Tensor<const Index*, 1> tables({cache.shape().batch});
+  cache.find_pages(tables);
+  for (Index item = 0; item < cache.shape().batch; ++item) {
+    const Index pages = detail::parts_of(cache.length(item), cache.shape().page_size);
+    all.push_back({static_cast<float>(cache.room(item))});
+    all.emplace_back(tables[item], tables[item] + pages);
+    all.push_back(contents(cache, item));
+    all.push_back(contents(cache, item, false));
+  }
+  return all;
+}
+
+TEST(KeyValueCache, TakesBackWhatWasAppended) {
+  Random random(5);
+  Index copies = 0;
+  for (int round = 0; round < 300; ++round) {
+    KeyValueCache<float> cache({4, 2, 4, 4, 16, 30});
+    append(cache, 0, random.integer(40), 100);
+    append(cache, 1, random.integer(40), 200);
+    for (const Index item : {1, 2, 3}) cache.fork(random.integer(4), item);
+    for (const Index item : {0, 1, 2, 3}) {
+      cache.truncate(item, cache.length(item) - random.integer(cache.length(item) + 1) / 3);
+    }
+    if (round % 3 == 0) cache.forget(0, cache.length(0), 3);
+    const auto before = seen_of(cache);
+    const auto ends = cache.ends();
+    for (int i = 0; i < 8; ++i) append(cache, random.integer(4), random.integer(9), 300);
+    Index pages = 0;
+    for (const Index item : {0, 1, 2, 3}) {
+      pages += detail::parts_of(cache.length(item), 16);
+      pages -= detail::parts_of(ends.lengths[item], 16);
+    }
+    copies += before[0][0] - static_cast<float>(cache.free_pages()) > static_cast<float>(pages);
+    cache.take_back(ends);
+    ASSERT_EQ(seen_of(cache), before) << round;
+  }
+  EXPECT_GT(copies, 100) << "rounds in which a shared page was copied";
 }
 
 TEST(KeyValueCache, DimsMayBeZero) {

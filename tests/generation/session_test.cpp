@@ -317,6 +317,27 @@ TEST(Session, AMaskThatThrowsChangesNoTokenOfAPageThatWasShared) {
   EXPECT_TRUE(same_bits(row_of(logits, 0), last_of_full_pass(model, a)));
 }
 
+TEST(Session, AMaskThatThrowsLeavesPagesShared) {
+  const auto model = made<float>(gpt());
+  bool throws = false;
+  const auto mask = [&](Index query, Index key) {
+    if (throws) throw std::runtime_error("no answer");
+    return key <= query;
+  };
+  Session<float> session(model, {.batch = 3, .page_size = 16, .pages = 4, .mask = mask});
+  auto a = some_tokens(10, 1);
+  session.prefill(Sequences{a, {}, {}});
+  session.reorder(std::vector<Index>{0, 0, 2});
+  const Index room = session.room(2);
+  throws = true;
+  EXPECT_THROW(session.prefill(Sequences{{1}, {2, 3}, {4}}), std::runtime_error);
+  throws = false;
+  EXPECT_EQ(session.room(2), room);
+  const auto c = some_tokens(room, 3);
+  const auto logits = session.prefill(Sequences{{}, {}, c});
+  EXPECT_TRUE(same_bits(row_of(logits, 2), last_of_full_pass(model, c)));
+}
+
 TEST(Session, ReorderAndTruncate) {
   const auto model = made<float>(llama());
   Session<float> session(model, {.batch = 3, .page_size = 16});

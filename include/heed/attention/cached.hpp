@@ -142,9 +142,9 @@ auto attention(const Q& queries, const KeyValueCache<Held, Stored>& cache,
 /// (batch, heads, queries, head_dim) attend to them and to all tokens before; out (batch, heads,
 /// queries, value_dim). A prompt is the same call with more tokens. The mask is that of the whole
 /// sequence; without one, as with masks::Full, a query also sees the new tokens after it. Rank 3
-/// and 2 as for `attention`. Throws the errors of `append` and `attention` and then leaves
-/// the tokens of the cache unchanged: shapes, options and the mask are checked before the first
-/// write.
+/// and 2 as for `attention`. Throws the errors of `append` and `attention`, and what masks and
+/// score functions throw, and then leaves the cache unchanged: shapes, options and the mask are
+/// checked before the first write, and what was appended is taken back.
 template <class Q, class K, class V, class Held, class Stored, class M, detail::MeantAsResult Out,
           detail::IsOptions Options = detail::OptionsOf<Q>>
 detail::WrittenTo<Q, Out> decode(const Q& queries, const K& keys, const V& values,
@@ -156,16 +156,10 @@ detail::WrittenTo<Q, Out> decode(const Q& queries, const K& keys, const V& value
     const TensorView<const Held, 4> more_keys = detail::as_rank_4(view_of(keys));
     const TensorView<const Held, 4> more_values = detail::as_rank_4(view_of(values));
     const auto lengths = detail::lengthened(cache.lengths(), more_keys.extent(2));
-    Index appended = 0;  // per sequence
-    detail::OnFailure kept([&] {
-      for (Index item = 0; item < cache.shape().batch; ++item) {
-        cache.truncate(item, cache.length(item) - appended);
-      }
-    });
-    detail::attend_to_cache(queries, cache, detail::list_of(lengths), mask, out, options, [&] {
-      cache.append(more_keys, more_values);
-      appended = more_keys.extent(2);
-    });
+    const auto before = cache.ends();
+    detail::OnFailure kept([&] { cache.take_back(before); });
+    detail::attend_to_cache(queries, cache, detail::list_of(lengths), mask, out, options,
+                            [&] { cache.append(more_keys, more_values); });
     kept.done();
   } else {
     return detail::WrittenTo<Q, Out>();

@@ -174,7 +174,7 @@ class KeyValueCache {
     const bool copies = tokens > 0 && holders_of_partial_page(item) > 1;
     check_pages(more + (copies ? 1 : 0));
     tables_.make_room(tables_.size(item) + more);
-    if (copies) own_last_page(item);
+    if (copies) replace_last_page(item, pool_.take());
     for (Index page = 0; page < more; ++page) tables_.push(item, pool_.take());
     const Index first = length(item);
     for (Index token = 0; token < tokens; ++token) {
@@ -216,6 +216,32 @@ class KeyValueCache {
     }
     tables_.make_room(longest);
     for (Index i = 0; i < shape_.batch; ++i) append(i, k.select(0, i), v.select(0, i));
+  }
+
+  /// Where the sequences end, by their last pages.
+  struct Ends {
+    Tensor<Index, 1> lengths, pages;
+  };
+  /// The current ends, for `take_back`.
+  Ends ends() const {
+    Ends ends{lengths_, Tensor<Index, 1>(lengths_.extents())};
+    for (Index item = 0; item < lengths_.extent(0); ++item) {
+      if (tables_.size(item) > 0) ends.pages[item] = tables_.last(item);
+    }
+    return ends;
+  }
+  /// Undoes every `append` since `ends()`, when nothing else may have changed the cache; allocates
+  /// nothing. Pages that were copied are shared again, where truncate would leave the copies.
+  void take_back(const Ends& before) {
+    for (Index item = 0; item < lengths_.extent(0); ++item) {
+      truncate(item, before.lengths[item]);
+      if (length(item) % shape_.page_size == 0 || tables_.last(item) == before.pages[item])
+        continue;
+      // The page is there: the last of those that shared it has it still. If it ended before this
+      // sequence does, it has written over tokens, of which the copy has the old numbers.
+      pool_.retain(before.pages[item]);
+      replace_last_page(item, before.pages[item]);
+    }
   }
 
   /// Removes tokens from the end, down to `length`.
@@ -389,20 +415,23 @@ class KeyValueCache {
     }
     return holders > 1;
   }
-  /// Replaces a sequence's last page, which others hold too, by a copy.
-  void own_last_page(Index item) {
+  /// Lets a sequence's last page be another, which it holds already, with the tokens that it has
+  /// there; others may have more tokens in that page.
+  void replace_last_page(Index item, Index page) {
     Index& last = tables_.at(item, tables_.size(item) - 1);
-    const Index copy = pool_.take();
-    copy_page(keys_, last, copy);
-    copy_page(values_, last, copy);
+    copy_rows(keys_, last, page, length(item) % shape_.page_size);
+    copy_rows(values_, last, page, length(item) % shape_.page_size);
     pool_.release(last);
-    last = copy;
+    last = page;
   }
-  static void copy_page(Tensor<Stored, 4>& tensor, Index from, Index to) {
-    if (tensor.empty()) return;
-    const Index size = tensor.size() / tensor.extent(0);
-    std::memcpy(tensor.data() + to * size, tensor.data() + from * size,
-                static_cast<std::size_t>(size) * sizeof(Stored));
+  /// Copies the first rows of every head from one page to another.
+  static void copy_rows(Tensor<Stored, 4>& pages, Index from, Index to, Index rows) {
+    if (pages.empty()) return;
+    const Index count = rows * pages.extent(3);
+    for (Index head = 0; head < pages.extent(1); ++head) {
+      std::memcpy(&pages(to, head, 0, 0), &pages(from, head, 0, 0),
+                  static_cast<std::size_t>(count) * sizeof(Stored));
+    }
   }
   void retain(const detail::PageTables& tables, Index item) {
     for (Index i = 0; i < tables.size(item); ++i) {

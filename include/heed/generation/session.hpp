@@ -234,8 +234,10 @@ class Session {
   /// them, or after the last ones of their sequences.
   template <class Finish>
   auto advance(const Ragged& next, bool last, const Finish& finish) {
-    // Sequences that shared a page may have copies of it then: others have written to it.
+    std::vector<typename KeyValueCache<T, Stored>::Ends> ends;
+    for (const auto& cache : caches_) ends.push_back(cache.ends());
     detail::OnFailure step_back([&] {
+      for (std::size_t i = 0; i < caches_.size(); ++i) caches_[i].take_back(ends[i]);
       for (Index item = 0; item < batch(); ++item) truncate(item, length(item));
     });
     auto x = hidden(next.tokens, next.counts, last);
