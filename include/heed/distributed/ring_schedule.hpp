@@ -269,8 +269,8 @@ class RingSimulation {
     return it.missing > 0 || it.sending > 0 || step >= rank.computes;
   }
   static bool has_room(const Rank& rank) {
-    constexpr auto slots = static_cast<std::size_t>(ring_slots);
-    return rank.begun < slots || !is_open(rank, rank.begun - slots);
+    constexpr auto slot_count = static_cast<std::size_t>(ring_slots);
+    return rank.begun < slot_count || !is_open(rank, rank.begun - slot_count);
   }
   /// A rank begins with the chunks for which it has room, and computes if it can.
   void begin_steps(Index number, double now) {

@@ -188,12 +188,12 @@ class ThreadPool {
   /// program: all but those of errors and profilers. A program that blocks SIGTERM to wait for it
   /// would otherwise be ended by a worker.
   static sigset_t signals_of_the_program() {
-    sigset_t signals;
-    sigfillset(&signals);
+    sigset_t theirs;
+    sigfillset(&theirs);
     for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF}) {
-      sigdelset(&signals, own);
+      sigdelset(&theirs, own);
     }
-    return signals;
+    return theirs;
   }
 
   /// Keeps the workers off the caller's processor; the caller holds the mutex. Linux likes to wake

@@ -28,7 +28,7 @@ namespace heed::detail {
 template <class X>
 class KeyRing {
  public:
-  static constexpr Index slots = ring_slots;
+  static constexpr Index slot_count = ring_slots;
   static constexpr Index page = simd::key_chunk;
 
   /// Takes memory; nothing is sent before `start`. keys (batch, kv_heads, tokens of this rank,
@@ -159,7 +159,8 @@ class KeyRing {
   };
 
   Extents<4> pages_like(const TensorView<const X, 4>& tensor) const {
-    return {smaller(slots, chunks()) * tensor.extent(0), tensor.extent(1), page, tensor.extent(3)};
+    return {smaller(slot_count, chunks()) * tensor.extent(0), tensor.extent(1), page,
+            tensor.extent(3)};
   }
   template <class T>
   Operand<T> operand(const Tensor<X, 4>& pages, const TensorView<const X, 4>& own) const {
@@ -178,17 +179,17 @@ class KeyRing {
     return rank;
   }
 
-  /// A step takes the pages of the one `slots` before, which must be computed and passed on.
+  /// A step takes the pages of the one `slot_count` before, which must be computed and passed on.
   bool has_room(std::size_t step) const {
-    if (step < static_cast<std::size_t>(slots)) return true;
-    const Index old = steps_[step - static_cast<std::size_t>(slots)];
+    if (step < static_cast<std::size_t>(slot_count)) return true;
+    const Index old = steps_[step - static_cast<std::size_t>(slot_count)];
     return old < current_ &&
            std::none_of(flying_.begin(), flying_.end(),
                         [&](const Flight& flight) { return flight.chunk == old; });
   }
 
   void begin(std::size_t step) {
-    const Index chunk = steps_[step], slot = static_cast<Index>(step) % slots;
+    const Index chunk = steps_[step], slot = static_cast<Index>(step) % slot_count;
     const Index batch = own_keys_.extent(0);
     for (Index item = 0; item < batch; ++item) tables_(item, chunk) = slot * batch + item;
     for (const TokenPiece& piece : pieces(chunk)) {
@@ -242,7 +243,7 @@ class KeyRing {
       if (first.out != MPI_REQUEST_NULL) break;
       MPI_Type_free(&first.type);
     }
-    const std::size_t end = std::min(own.flights.size(), own.over + std::size_t{slots});
+    const std::size_t end = std::min(own.flights.size(), own.over + std::size_t{slot_count});
     for (; own.begun < end; ++own.begun) {
       Flight& flight = own.flights[own.begun];
       const Index at = flight.local, after = at + flight.keys.count();

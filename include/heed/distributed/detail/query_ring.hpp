@@ -50,11 +50,11 @@ class QueryRing {
             const Tensor<bool, 2>& sees)
       : ranks_(ranks), shards_(shards), own_(std::move(own)), group_(group), sees_(sees) {
     const auto& q = own_.queries.extents();
-    for (std::size_t i = 0; i < slots; ++i) {
+    for (std::size_t i = 0; i < slot_count; ++i) {
       slots_.emplace_back(q[0], q[1], span, q[3], own_.output.extent(3));
     }
-    arriving_.assign(slots, MPI_REQUEST_NULL);
-    leaving_.assign(slots, MPI_REQUEST_NULL);
+    arriving_.assign(slot_count, MPI_REQUEST_NULL);
+    leaving_.assign(slot_count, MPI_REQUEST_NULL);
   }
   QueryRing(const QueryRing&) = delete;
   QueryRing& operator=(const QueryRing&) = delete;
@@ -88,10 +88,10 @@ class QueryRing {
     done_ = false;
     if (!units_.empty()) receive(0);
     for (std::size_t i = 0; i < units_.size(); ++i) {
-      wait(arriving_[i % slots]);
+      wait(arriving_[i % slot_count]);
       if (i + 1 < units_.size()) receive(i + 1);
       const Index number = units_[i];
-      use(Unit{number / spans, first_of(number), end_of(number), &slots_[i % slots]});
+      use(Unit{number / spans, first_of(number), end_of(number), &slots_[i % slot_count]});
       pass_on(i);
     }
     for (MPI_Request& request : leaving_) wait(request);
@@ -106,7 +106,7 @@ class QueryRing {
 
  private:
   static constexpr Index tags = 32768;
-  static constexpr std::size_t slots = 3;  // one computed, one arriving, one leaving
+  static constexpr std::size_t slot_count = 3;  // one computed, one arriving, one leaving
 
   Index first_of(Index number) const { return number % sees_.extent(1) * span; }
   Index end_of(Index number) const { return smaller(first_of(number) + span, shards_.tokens()); }
@@ -187,21 +187,21 @@ class QueryRing {
     own_requests_.push_back(
         send(type_of(read_of(own_), number, row), first, tag_of(number, false)));
   }
-  /// Expects unit `i` of those of this rank, where the one `slots` before it was.
+  /// Expects unit `i` of those of this rank, where the one `slot_count` before it was.
   void receive(std::size_t i) {
-    QueryRows<T>& slot = slots_[i % slots];
-    wait(leaving_[i % slots]);
+    QueryRows<T>& slot = slots_[i % slot_count];
+    wait(leaving_[i % slot_count]);
     const Index number = units_[i], before = next_of(number, ranks_.rank(), -1);
     if (before < 0) slot.grad_queries.fill(0);
-    arriving_[i % slots] =
+    arriving_[i % slot_count] =
         before < 0
             ? expect(type_of(read_of(slot), number, 0), owner_of(number), tag_of(number, false))
             : expect(type_of(slot.all(), number, 0), before, tag_of(number, false));
   }
   void pass_on(std::size_t i) {
-    QueryRows<T>& slot = slots_[i % slots];
+    QueryRows<T>& slot = slots_[i % slot_count];
     const Index number = units_[i], next = next_of(number, ranks_.rank());
-    leaving_[i % slots] =
+    leaving_[i % slot_count] =
         next < 0
             ? send(type_of(gradient_of(slot), number, 0), owner_of(number), tag_of(number, true))
             : send(type_of(slot.all(), number, 0), next, tag_of(number, false));
