@@ -34,12 +34,22 @@ Member<Part> member(std::string_view name, Part& part) {
   return {name, part};
 }
 
+namespace detail {
+
+/// Where a layer or model is, its type forgotten; it may have an operator& of its own.
+template <class Part>
+void* address_of(Part& part) {
+  return const_cast<void*>(static_cast<const void*>(__builtin_addressof(part)));
+}
+
+}  // namespace detail
+
 /// The parts of a layer, as `members` lists them.
 template <class... Parts>
 class Members {
  public:
   explicit Members(Member<Parts>... each)
-      : names_{each.name...}, parts_{const_cast<void*>(static_cast<const void*>(&each.part))...} {}
+      : names_{each.name...}, parts_{detail::address_of(each.part)...} {}
 
   const std::array<std::string_view, sizeof...(Parts)>& names() const { return names_; }
   /// Where the parts are, their types forgotten.
@@ -247,7 +257,7 @@ consteval bool expect_members() {
 /// Throws InvalidArgument where gradients are the layer or model itself.
 template <class Layer>
 void expect_apart(const Layer& layer, const Layer& gradients) {
-  if (&layer != &gradients) return;
+  if (address_of(layer) != address_of(gradients)) return;
   throw_invalid_argument(
       "the gradients are the weights themselves; zeros_like(model) makes gradients");
 }
@@ -257,7 +267,7 @@ template <HasMembers Layer>
 void check_gradients(const Layer& layer, const Layer& gradients) {
   expect_apart(layer, gradients);
   ParameterWalk walk{2, {false, false}, nullptr};
-  walk_parameters<Layer>(walk, {const_cast<Layer*>(&layer), const_cast<Layer*>(&gradients)});
+  walk_parameters<Layer>(walk, {address_of(layer), address_of(gradients)});
 }
 /// Throws ShapeError unless a gradient has the extents of what it is of.
 template <std::size_t Rank>
@@ -324,7 +334,7 @@ requires(
                                                                             Others&... others) {
   using Plain = std::remove_const_t<Model>;
   static_assert(sizeof...(Others) < detail::most_models, "for_each_parameter: up to eight models");
-  const detail::PartOfModels models{const_cast<Plain*>(&model), const_cast<Plain*>(&others)...};
+  const detail::PartOfModels models{detail::address_of(model), detail::address_of(others)...};
   detail::ParameterWalk walk{
       1 + sizeof...(Others), {!std::is_const_v<Model>, !std::is_const_v<Others>...}, nullptr};
   detail::walk_parameters<Plain>(walk, models);  // `members` may throw

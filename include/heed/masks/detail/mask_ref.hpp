@@ -161,7 +161,7 @@ class MaskRef {
 
   template <class M, bool Steps>
   MaskRef(const M& mask, std::bool_constant<Steps>)
-      : mask_(&mask),
+      : mask_(__builtin_addressof(mask)),  // the mask may have an operator& of its own
         coverage_(coverage_as<M, Steps>),
         lane_words_(lane_words_as<M, Steps>),
         check_([](const void* self, const MaskShape& shape) {
