@@ -107,6 +107,7 @@ HEED_INLINE bool supported(Isa isa) {
 #if defined(__aarch64__)
   return isa == Isa::neon;
 #elif defined(__x86_64__)
+  __builtin_cpu_init();  // libgcc's own call may come later: static objects may compute before it
   switch (isa) {
     case Isa::sse2:
       return true;
@@ -138,6 +139,7 @@ namespace detail {
 /// rate (Zen 4), Intel's at half of it (Sapphire Rapids, where tiles are the fast way).
 inline bool pairs_pay() {
 #if defined(__x86_64__)
+  __builtin_cpu_init();
   return !__builtin_cpu_is("intel");
 #else
   return true;
