@@ -10,11 +10,11 @@
 #include <utility>
 
 #include <heed/attention/detail/operands.hpp>
-#include <heed/attention/detail/page_tables.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/core/bfloat16.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
+#include <heed/tensor/detail/page_tables.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view_of.hpp>
 

@@ -11,7 +11,8 @@
 
 namespace heed::detail {
 
-/// The pages by number, each with a count of the sequences that hold it.
+/// Numbered pages, each with a count of the sequences that hold it; attention/key_value_cache.hpp
+/// has their memory.
 class PagePool {
  public:
   explicit PagePool(Index pages);
