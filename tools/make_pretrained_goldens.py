@@ -3,7 +3,7 @@
 """Writes what heed's models from files are compared with, to tests/golden/pretrained.
 
 Small random GPT-2, Llama and BERT models as transformers saves them, with their logits or hidden
-states; and, given the folder that tools/models.sh fills, sentence embeddings of all-MiniLM-L6-v2 and
+states, and the logits of one more Llama with several kinds of rotary positions; and, given the folder that tools/models.sh fills, sentence embeddings of all-MiniLM-L6-v2 and
 greedy continuations of SmolLM2-135M-Instruct on its dequantized weights.
 
   pip install torch transformers numpy gguf
@@ -20,7 +20,8 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import numpy as np
 import torch
 from transformers import (AutoModel, AutoModelForCausalLM, AutoTokenizer, BertConfig, BertModel,
-                          GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM)
+                          GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM,
+                          MistralConfig, MistralForCausalLM)
 
 golden = pathlib.Path(__file__).resolve().parent.parent / "tests/golden/pretrained"
 golden.mkdir(parents=True, exist_ok=True)
@@ -99,6 +100,32 @@ def small():
 
 
 @torch.no_grad()
+def rotary():
+    """One Llama, and what other configs make of its weights: a folder each, without weights."""
+    sizes = dict(vocab_size=29, hidden_size=12, intermediate_size=19, num_hidden_layers=2,
+                 num_attention_heads=3, num_key_value_heads=1, head_dim=8,
+                 max_position_embeddings=256)
+    tokens = torch.randint(0, 29, (2, 40))
+    # Of four frequencies, llama3 keeps the first, divides the last, and changes the second.
+    base = dict(rope_theta=100.0)
+    model = scatter(LlamaForCausalLM(LlamaConfig(**sizes, rope_parameters=base)))
+    save("rotary", model, tokens, model(tokens).logits)
+    llama3 = dict(base, rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                  original_max_position_embeddings=64)
+    for name, kind, config in [
+            ("linear", LlamaForCausalLM,
+             LlamaConfig(**sizes, rope_parameters=dict(base, rope_type="linear", factor=4.0))),
+            ("llama3", LlamaForCausalLM, LlamaConfig(**sizes, rope_parameters=llama3)),
+            ("mistral", MistralForCausalLM,
+             MistralConfig(**sizes, rope_parameters=base, sliding_window=None))]:
+        other = kind(config).eval()
+        other.load_state_dict(model.state_dict())
+        config.architectures, config.dtype = [kind.__name__], torch.float32
+        config.save_pretrained(golden / "rotary" / name)
+        np.save(golden / "rotary" / name / "out.npy", other(tokens).logits.numpy())
+
+
+@torch.no_grad()
 def minilm(folder):
     tokenizer = AutoTokenizer.from_pretrained(folder / "minilm")
     model = AutoModel.from_pretrained(folder / "minilm").eval()
@@ -134,6 +161,7 @@ def smollm2(folder, count=32):
 
 
 small()
+rotary()
 if len(sys.argv) > 1:
     minilm(pathlib.Path(sys.argv[1]))
     smollm2(pathlib.Path(sys.argv[1]))

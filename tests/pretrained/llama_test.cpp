@@ -134,12 +134,9 @@ TEST(Llama, NoFieldOfAGgufThatChangesTheComputationIsPassedOver) {
       {"llama.expert_shared_count", u32, raw(0u), raw(1u)},
       {"llama.leading_dense_block_count", u32, raw(0u), raw(1u)},
       {"llama.use_parallel_residual", flag, std::string(1, '\0'), "\1"},
-      {"llama.rope.scaling.type", text, none, gguf_text("linear")},
       {"llama.rope.scaling.type", text, none, gguf_text("yarn")},
       {"llama.rope.scaling.type", text, none, gguf_text("longrope")},
-      {"llama.rope.scaling.factor", f32, raw(1.f), raw(2.f)},
       {"llama.rope.scaling.attn_factor", f32, raw(1.f), raw(2.f)},
-      {"llama.rope.scale_linear", f32, raw(1.f), raw(0.5f)},
       {"llama.vocab_size", u32, raw(29u), raw(28u)},
       {"llama.expert_count", u32, raw(0u), ""},
   };
@@ -171,9 +168,9 @@ TEST(Llama, RefusesWhatItHasNot) {
   EXPECT_EQ(options.block.kv_heads, 2);
   EXPECT_EQ(options.block.rotary.base, 5e5);
   for (const char* more :
-       {R"(, "rope_scaling": {"type": "linear", "factor": 2})", R"(, "attention_bias": true)",
+       {R"(, "rope_scaling": {"type": "dynamic", "factor": 2})", R"(, "attention_bias": true)",
         R"(, "rope_parameters": {"rope_type": "llama3"})", R"(, "mlp_bias": true)",
-        R"(, "model_type": "mistral")", R"(, "sliding_window": 7)",
+        R"(, "model_type": "mixtral")", R"(, "sliding_window": 7)",
         R"(, "sliding_window": 4, "use_sliding_window": true)", R"(, "partial_rotary_factor": 0.5)",
         R"(, "rope_parameters": {"partial_rotary_factor": 0.25})", R"(, "rms_norm_eps": 0)",
         R"(, "rope_theta": 0)", R"(, "layer_types": ["full_attention", "sliding_attention"])",
@@ -190,8 +187,8 @@ TEST(Llama, RefusesWhatItHasNot) {
     EXPECT_EQ(llama_options(ModelConfig(sizes + more + "}", "config.json")).max_length, 8) << more;
   }
   for (const auto& [more, words] :
-       {std::pair{R"("rope_parameters": {"factor": 8, "rope_type": "llama3"})",
-                  "'rope_parameters.rope_type' is 'llama3', expected default"},
+       {std::pair{R"("rope_parameters": {"factor": 8, "rope_type": "longrope"})",
+                  "'rope_parameters.rope_type' is 'longrope', expected default"},
         {R"("rope_scaling": {"factor": 2, "type": "dynamic"})", "'rope_scaling.type' is 'dynamic'"},
         {R"("rope_parameters": {"rope_theta": 7}, "rope_scaling": {"rope_theta": 3})",
          "'rope_parameters.rope_theta' is 7, and 'rope_scaling' has 3"}}) {

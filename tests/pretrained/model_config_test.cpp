@@ -84,6 +84,10 @@ TEST(ModelConfig, ReadsValuesByName) {
   EXPECT_TRUE(config.flag("tied", false));
   EXPECT_TRUE(config.flag("other", true));
   EXPECT_FALSE(config.has("none"));
+  EXPECT_TRUE(config.is_null("none"));
+  EXPECT_FALSE(config.is_null("missing"));
+  EXPECT_FALSE(config.is_null("size"));
+  EXPECT_EQ(file_error_of([&] { config.real("none"); }), "config.json: no 'none'");
   EXPECT_TRUE(config.has("list"));
   EXPECT_EQ(config.real("rope.theta"), 5e4);
   EXPECT_EQ(config.activation("act", "relu"), ActivationKind::gelu_tanh);
@@ -100,8 +104,8 @@ TEST(ModelConfig, RefusesWhatIsSomethingElse) {
   EXPECT_THROW(config.text("half", ""), FileError);
   EXPECT_THROW(config.flag("half", true), FileError);
   EXPECT_THROW(config.activation("text", "gelu"), FileError);
-  for (const char* text : {"", "[]", "{", R"({"a": 1, "a": 2})", R"({"a": {"b": 1}, "a.b": 2})",
-                           R"({"a": 1} x)", R"({"a": nil})"}) {
+  for (const char* text : {"", "[]", "{", R"({"a": 1, "a": 2})", R"({"a": null, "a": 2})",
+                           R"({"a": {"b": 1}, "a.b": 2})", R"({"a": 1} x)", R"({"a": nil})"}) {
     EXPECT_THROW(config_of(text), FileError) << text;
   }
   EXPECT_THROW(ModelConfig::read(pretrained_golden("missing.json")), FileError);

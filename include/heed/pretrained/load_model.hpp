@@ -58,7 +58,8 @@ LanguageModel<T> load_gpt2(const FilePath& folder) {
   return load_weights<LanguageModel<T>>(detail::weights_in(folder), gpt2_names, options);
 }
 
-/// The options in a Llama's config.json. Throws FileError for settings that heed does not support.
+/// The options in the config.json of a Llama, or of a Mistral without a window, which is the same.
+/// Throws FileError for settings that heed does not support.
 LanguageModelOptions llama_options(const ModelConfig& config);
 
 /// The options in the metadata of a GGUF file with a Llama, whose queries and keys are stored for
@@ -103,7 +104,7 @@ struct ModelTokenizer {
 /// A published model with its tokenizer.
 template <ModelScalar T>
 struct LoadedModel {
-  std::string architecture;  // bert, gpt2 or llama
+  std::string architecture;  // bert, gpt2 or llama, which a Mistral is too
   std::variant<LanguageModel<T>, Encoder<T>> model;
   std::optional<ModelTokenizer> tokenizer;  // empty if the files have none
 
@@ -141,10 +142,13 @@ LoadedModel<T> load_folder(const std::string& folder, const LoadLlama& llama) {
     if (!exists(path)) return {};
     return ModelTokenizer{load_tokenizer(path)};
   };
-  if (architecture == "llama") return {architecture, llama(folder), byte_pairs()};
+  if (architecture == "llama" || architecture == "mistral") {
+    return {"llama", llama(folder), byte_pairs()};
+  }
   if (architecture == "gpt2") return {architecture, load_gpt2<T>(folder), byte_pairs()};
   if (architecture != "bert") {
-    config.fail_at("model_type", "is ", quote(architecture), ", expected bert, gpt2 or llama");
+    config.fail_at("model_type", "is ", quote(architecture),
+                   ", expected bert, gpt2, llama or mistral");
   }
   std::optional<ModelTokenizer> tokenizer;
   if (exists(word_piece_path(folder))) tokenizer = ModelTokenizer{word_piece_in(folder)};

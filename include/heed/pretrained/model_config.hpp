@@ -29,7 +29,12 @@ class ModelConfig {
   static ModelConfig read(const FilePath& path);
 
   const std::string& name() const { return name_; }
-  bool has(const std::string& key) const { return values_.count(key) > 0; }
+  bool has(const std::string& key) const { return values_.count(key) > 0 && !is_null(key); }
+  /// Whether a value is null, where that says something else than the lack of the entry.
+  bool is_null(const std::string& key) const {
+    const auto found = values_.find(key);
+    return found != values_.end() && std::holds_alternative<std::monostate>(found->second.value);
+  }
 
   /// A whole number from 0 to 1e12.
   Index integer(const std::string& key) const;
@@ -71,8 +76,8 @@ class ModelConfig {
     std::string text;  // as in the file; parsed only when asked for
   };
   struct Entry {
-    std::variant<List, double, std::string, bool> value;
-    std::size_t at;  // byte of the file
+    std::variant<std::monostate, List, double, std::string, bool> value;  // null is the first
+    std::size_t at;                                                       // byte of the file
   };
 
   void read_object(detail::JsonReader& json, std::string_view text, const std::string& outer);
@@ -99,6 +104,7 @@ const Options& checked_options(const Options& options, const std::string& name) 
   }
   check_positive(name, "the norms' epsilon", options.block.norm_epsilon);
   check_positive(name, "the base of rotary positions", options.block.rotary.base);
+  check_positive(name, "the scaling of rotary positions", options.block.rotary.scaling);
   return options;
 }
 
@@ -127,10 +133,8 @@ inline constexpr NeutralEntry neutral_config_entries[] = {
     {"residual_multiplier", 1, 1},
     {"rope_interleave", 0, 0},
     {"rope_parameters.attention_factor", 1, 1},
-    {"rope_parameters.factor", 1, 1},
     {"rope_parameters.partial_rotary_factor", 1, 1},
     {"rope_scaling.attention_factor", 1, 1},
-    {"rope_scaling.factor", 1, 1},
     {"rotary_pct", 1, 1},
     {"scale_depth", 1, 1},
     {"scale_emb", 1, 1},
@@ -151,6 +155,9 @@ inline constexpr std::string_view unsupported_config_entries[] = {
 /// Throws FileError for a config.json with an entry that changes a model's results in a way that
 /// heed does not support.
 void refuse_unsupported(const ModelConfig& config);
+
+/// The number in a field of any numeric type; a bool is 0 or 1.
+double number_in(const Gguf& file, const GgufField& field);
 
 /// Throws FileError for a GGUF file with a field of the architecture `llama` that changes the
 /// model's results in a way that heed does not support, and for fields that heed does not know,

@@ -64,32 +64,76 @@ HEED_INLINE LanguageModelOptions gpt2_options(const ModelConfig& config) {
 
 namespace detail {
 
-/// Throws FileError for attention settings in a Llama's config.json that heed does not support.
-inline void check_llama_attention(const ModelConfig& config) {
-  for (const char* key : {"rope_parameters.rope_type", "rope_parameters.type",
-                          "rope_scaling.rope_type", "rope_scaling.type"}) {
-    const auto rotary = config.text(key, "default");
-    if (rotary != "default") config.fail_at(key, "is ", quote(rotary), ", expected default");
+/// Throws FileError for a window in a Llama's or a Mistral's config.json: heed's models take masks
+/// from their callers.
+inline void check_llama_window(const ModelConfig& config) {
+  const std::string key = "sliding_window";
+  const bool mistral = config.text("model_type", "") == "mistral";
+  if (!mistral && !(config.has(key) && config.flag("use_sliding_window", true))) return;
+  if (config.is_null(key)) return;
+  // transformers gives a Mistral that says nothing a window of 4096.
+  const double window = config.real(key, 4096);
+  if (window >= config.real("max_position_embeddings")) return;
+  config.fail_at(key, "is ", window, config.has(key) ? "" : " unless given",
+                 ", expected null, or max_position_embeddings or more");
+}
+
+/// The entry of a config.json that names the kind of rotary positions; empty if none does. Older
+/// files have them in `rope_scaling`. Throws FileError where two entries differ.
+inline std::string rotary_kind_entry(const ModelConfig& config) {
+  std::string found;
+  for (const char* key : {"rope_scaling.rope_type", "rope_scaling.type",
+                          "rope_parameters.rope_type", "rope_parameters.type"}) {
+    if (!config.has(key)) continue;
+    const auto kind = config.text(key, "");
+    if (found.empty()) found = key;
+    if (const auto first = config.text(found, ""); kind != first) {
+      config.fail_at(key, "is ", quote(kind), ", and ", quote(found), " is ", quote(first));
+    }
   }
+  return found;
+}
+
+inline double rotary_base(const ModelConfig& config) {
   const std::string key = "rope_parameters.rope_theta", older = "rope_scaling.rope_theta";
   if (config.has(key) && config.real(older, config.real(key)) != config.real(key)) {
     config.fail_at(key, "is ", config.real(key), ", and 'rope_scaling' has ", config.real(older));
   }
-  if (!config.flag("use_sliding_window", true) || !config.has("sliding_window")) return;
-  const double window = config.real("sliding_window");
-  if (!(window >= config.real("max_position_embeddings"))) {
-    config.fail_at("sliding_window", "is ", window, ", expected max_position_embeddings or more");
+  return config.real(key, config.real(older, config.real("rope_theta", 10000)));
+}
+
+/// The rotary positions in a Llama's config.json. Throws FileError for kinds that heed has not.
+inline RotaryOptions rotary_options(const ModelConfig& config) {
+  RotaryOptions rotary;
+  rotary.base = rotary_base(config);
+  const std::string entry = rotary_kind_entry(config);
+  const std::string kind = config.text(entry, "default");
+  const std::string object = entry.substr(0, entry.find('.') + 1);
+  if (kind == "linear") {
+    rotary.scaling = config.real(object + "factor");
+  } else if (kind != "default") {
+    config.fail_at(entry, "is ", quote(kind), ", expected default or linear");
   }
+  for (const std::string other : {"rope_parameters.", "rope_scaling."}) {
+    const double factor = config.real(other + "factor", 1);
+    if (factor == 1 || (kind != "default" && other == object)) continue;
+    config.fail_at(other + "factor", "is ", factor, ", expected 1");
+  }
+  return rotary;
 }
 
 }  // namespace detail
 
 HEED_INLINE LanguageModelOptions llama_options(const ModelConfig& config) {
-  config.expect_kind("llama");
-  detail::check_llama_attention(config);  // names the kind of scaling rather than its factor
-  detail::refuse_unsupported(config);
+  const auto kind = config.text("model_type", "llama");
+  if (kind != "llama" && kind != "mistral") {
+    config.fail_at("model_type", "is ", quote(kind), ", expected llama or mistral");
+  }
+  detail::check_llama_window(config);
   auto options = LanguageModelOptions::llama();
   BlockOptions& block = options.block;
+  block.rotary = detail::rotary_options(config);
+  detail::refuse_unsupported(config);
   options.vocab_size = config.integer("vocab_size");
   block.model_dim = config.integer("hidden_size");
   block.heads = config.integer("num_attention_heads");
@@ -100,23 +144,38 @@ HEED_INLINE LanguageModelOptions llama_options(const ModelConfig& config) {
   options.max_length = config.integer("max_position_embeddings");
   block.activation = config.activation("hidden_act", "silu");
   block.norm_epsilon = config.real("rms_norm_eps", 1e-6);
-  block.rotary.base = 10000;
-  for (const char* key : {"rope_theta", "rope_scaling.rope_theta", "rope_parameters.rope_theta"}) {
-    block.rotary.base = config.real(key, block.rotary.base);
-  }
   options.tied_head = config.flag("tie_word_embeddings", false);
   return detail::checked_options(options, config.name());
 }
 
+namespace detail {
+
+/// The rotary positions in the metadata of a GGUF file with a Llama, as llama.cpp reads them.
+inline RotaryOptions rotary_options(const Gguf& file) {
+  RotaryOptions rotary;
+  rotary.base = static_cast<double>(file.value<float>("llama.rope.freq_base", 10000));
+  rotary.dims = static_cast<Index>(file.value<std::uint32_t>("llama.rope.dimension_count", 0));
+  rotary.pairing = RotaryPairing::interleaved;
+  const char* type = "llama.rope.scaling.type";
+  const auto kind = file.value<std::string_view>(type, "linear");
+  if (kind != "linear" && kind != "none") {
+    file.fail_at(file.field(type), "is ", quote(kind), ", expected linear or none");
+  }
+  for (const char* key : {"llama.rope.scale_linear", "llama.rope.scaling.factor"}) {
+    if (kind == "none" || !file.has_field(key)) continue;
+    const double factor = number_in(file, file.field(key));
+    rotary.scaling = factor == 0 ? 1 : factor;
+  }
+  return rotary;
+}
+
+}  // namespace detail
+
 HEED_INLINE LanguageModelOptions llama_options(const Gguf& file) {
-  const auto expect = [&](const char* key, std::string_view expected) {
-    const auto value = file.value<std::string_view>(key, expected);
-    if (value == expected) return;
-    file.fail_at(file.field(key), "is ", quote(value), ", expected ", expected);
-  };
-  static_cast<void>(file.field("general.architecture"));
-  expect("general.architecture", "llama");
-  expect("llama.rope.scaling.type", "none");
+  const char* architecture = "general.architecture";
+  if (const auto value = file.value<std::string_view>(architecture); value != "llama") {
+    file.fail_at(file.field(architecture), "is ", quote(value), ", expected llama");
+  }
   detail::refuse_unsupported_llama(file);
   const auto integer = [&](const char* key, auto... otherwise) {
     return static_cast<Index>(
@@ -139,9 +198,7 @@ HEED_INLINE LanguageModelOptions llama_options(const Gguf& file) {
   options.max_length = integer("llama.context_length");
   block.norm_epsilon =
       static_cast<double>(file.value<float>("llama.attention.layer_norm_rms_epsilon"));
-  block.rotary.base = static_cast<double>(file.value<float>("llama.rope.freq_base", 10000));
-  block.rotary.dims = integer("llama.rope.dimension_count", 0);
-  block.rotary.pairing = RotaryPairing::interleaved;
+  block.rotary = detail::rotary_options(file);
   options.tied_head = !file.contains("output.weight");
   const Index head_dim = block.head_dim > 0 ? block.head_dim
                          : block.heads > 0  ? block.model_dim / block.heads

@@ -20,8 +20,8 @@ namespace heed {
 
 template <class T>
 const T& ModelConfig::get(const std::string& key, const char* wanted) const {
+  if (!has(key)) fail("no ", quote(key));
   const auto found = values_.find(key);
-  if (found == values_.end()) fail("no ", quote(key));
   const T* value = std::get_if<T>(&found->second.value);
   if (value == nullptr) fail_at(key, "is not ", wanted);
   return *value;
@@ -110,10 +110,11 @@ HEED_INLINE void ModelConfig::read_object(detail::JsonReader& json, std::string_
     const std::string name = outer + key;
     const char next = json.peek();
     if (next == '{') return read_object(json, text, name + ".");
-    if (next == 'n') return json.skip();
     const std::size_t at = json.at();
     decltype(Entry::value) value;
-    if (next == '[') {
+    if (next == 'n') {
+      json.skip();
+    } else if (next == '[') {
       json.skip();
       value = List{std::string(text.substr(at, json.at() - at))};
     } else if (next == '"') {
@@ -149,9 +150,7 @@ inline constexpr NeutralEntry neutral_llama_fields[] = {
     {"leading_dense_block_count", 0, 0},
     {"logit_scale", 0, 1},
     {"residual_scale", 0, 1},
-    {"rope.scale_linear", 0, 1},
     {"rope.scaling.attn_factor", 1, 1},
-    {"rope.scaling.factor", 0, 1},
     {"use_parallel_residual", 0, 0},
 };
 /// Fields that are read, or that change nothing while the others have their required values.
@@ -173,6 +172,8 @@ inline constexpr std::string_view known_llama_fields[] = {
     "pooling_type",
     "rope.dimension_count",
     "rope.freq_base",
+    "rope.scale_linear",
+    "rope.scaling.factor",
     "rope.scaling.finetuned",
     "rope.scaling.original_context_length",
     "rope.scaling.type",
@@ -198,8 +199,7 @@ HEED_INLINE void refuse_unsupported(const ModelConfig& config) {
   }
 }
 
-/// The number in a field of any numeric type; a bool is 0 or 1.
-inline double number_in(const Gguf& file, const GgufField& field) {
+HEED_INLINE double number_in(const Gguf& file, const GgufField& field) {
   if (field.is_array || width_of(field.type) == 0) file.fail_at(field, "is not a number");
   return visit_number(field.type, field.data, [](auto x) { return static_cast<double>(x); });
 }

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// Llamas whose files stretch rotary positions, and Mistrals, which are Llamas without a window.
+#include <heed/pretrained/load_model.hpp>
+
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include <heed/masks/intervals.hpp>
+
+#include "pretrained/golden_gguf.hpp"
+#include "pretrained/pretrained_files.hpp"
+#include "support/attention_cases.hpp"
+
+namespace heed::test {
+namespace {
+
+/// The weights of the golden Llama `rotary` with another golden config.
+class RotaryFolder : public Folder {
+ public:
+  explicit RotaryFolder(const std::string& kind) : Folder("rotary") {
+    std::filesystem::copy(pretrained_golden("rotary/" + kind + "/config.json"),
+                          path() + "/config.json",
+                          std::filesystem::copy_options::overwrite_existing);
+  }
+};
+
+TEST(RotaryKinds, LogitsEqualTransformers) {
+  const auto tokens = pretrained_tokens("rotary/tokens");
+  const auto plain = pretrained_array<float, 3>("rotary/out");
+  EXPECT_LT(largest_difference(load_llama<double>(pretrained_golden("rotary")).forward(tokens),
+                               plain),
+            1e-5);
+  for (const std::string kind : {"linear", "mistral"}) {
+    SCOPED_TRACE(kind);
+    const RotaryFolder folder(kind);
+    const auto golden = pretrained_array<float, 3>("rotary/" + kind + "/out");
+    EXPECT_EQ(largest_difference(golden, plain) > 0.1, kind != "mistral") << "the golden tells";
+    const auto model = load_llama<float>(folder.path());
+    const auto logits = model.forward(tokens, masks::Causal{});
+    EXPECT_LT(largest_difference(logits, golden), 1e-5);
+    EXPECT_LT(largest_difference(load_llama<double>(folder.path()).forward(tokens), golden), 1e-5);
+    EXPECT_TRUE(same_bits(load_packed_llama(folder.path()).forward(tokens), logits));
+    auto loaded = load_model(folder.path());
+    EXPECT_EQ(loaded.architecture, "llama");
+    EXPECT_TRUE(same_bits(loaded.language_model().forward(tokens), logits));
+  }
+}
+
+LanguageModelOptions options_of(const std::string& more) {
+  return llama_options(ModelConfig(
+      R"({"vocab_size": 9, "hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1,
+          "intermediate_size": 12, "max_position_embeddings": 8192)" +
+          more + "}",
+      "config.json"));
+}
+std::string refusal_of(const std::string& more) {
+  return file_error_of([&] { options_of(more); });
+}
+void expect_refusal(const std::string& more, const std::string& words) {
+  const std::string said = refusal_of(more);
+  EXPECT_NE(said.find(words), std::string::npos) << said;
+}
+
+TEST(RotaryKinds, LinearScalingOfEverySpelling) {
+  EXPECT_EQ(options_of("").block.rotary.scaling, 1);
+  for (const char* object : {"rope_scaling", "rope_parameters"}) {
+    for (const char* name : {"rope_type", "type"}) {
+      const std::string text = std::string(", \"") + object + "\": {\"" + name;
+      EXPECT_EQ(options_of(text + R"(": "linear", "factor": 4})").block.rotary.scaling, 4) << text;
+      EXPECT_EQ(options_of(text + R"(": "default", "factor": 1})").block.rotary.scaling, 1);
+    }
+  }
+  EXPECT_EQ(options_of(R"(, "rope_scaling": {"rope_type": "linear", "type": "linear", "factor": 3})")
+                .block.rotary.scaling,
+            3);
+}
+
+TEST(RotaryKinds, RefusesKindsThatAreUnknownOrUnclear) {
+  expect_refusal(R"(, "rope_scaling": {"type": "linear"})", "no 'rope_scaling.factor'");
+  for (const char* factor : {"0", "-2", "1e999"}) {
+    EXPECT_NE(refusal_of(R"(, "rope_scaling": {"type": "linear", "factor": )" +
+                         std::string(factor) + "}"),
+              "");
+  }
+  expect_refusal(R"(, "rope_scaling": {"type": "linear", "factor": 0})",
+                 "config.json: the scaling of rotary positions is 0");
+  expect_refusal(R"(, "rope_scaling": {"type": "dynamic", "factor": 2})",
+                 "'rope_scaling.type' is 'dynamic', expected default");
+  expect_refusal(R"(, "rope_scaling": {"type": "linear", "rope_type": "default", "factor": 2})",
+                 "'rope_scaling.type' is 'linear', and 'rope_scaling.rope_type' is 'default'");
+  expect_refusal(R"(, "rope_scaling": {"factor": 2})", "'rope_scaling.factor' is 2, expected 1");
+  expect_refusal(R"(, "rope_scaling": {"factor": 2},
+                     "rope_parameters": {"rope_type": "linear", "factor": 2})",
+                 "'rope_scaling.factor' is 2, expected 1");
+}
+
+TEST(RotaryKinds, AMistralHasAWindowUnlessItSaysNull) {
+  const std::string mistral = R"(, "model_type": "mistral")";
+  EXPECT_EQ(options_of(mistral + R"(, "sliding_window": null)").max_length, 8192);
+  EXPECT_EQ(options_of(mistral + R"(, "sliding_window": 8192)").max_length, 8192);
+  expect_refusal(mistral + R"(, "sliding_window": 4096)",
+                 "'sliding_window' is 4096, expected null, or max_position_embeddings or more");
+  expect_refusal(mistral + R"(, "sliding_window": 4096, "use_sliding_window": false)",
+                 "'sliding_window' is 4096");
+  expect_refusal(mistral, "'sliding_window' is 4096 unless given, expected null");
+  expect_refusal(R"(, "model_type": "mixtral")", "is 'mixtral', expected llama or mistral");
+}
+
+TEST(RotaryKinds, LinearScalingOfAGguf) {
+  constexpr std::uint32_t f32 = 6, text = 8;
+  const auto scaling = [&](std::string_view type, float factor, const char* key) {
+    GgufFile more;
+    if (!type.empty()) more.field("llama.rope.scaling.type", text, gguf_text(type));
+    more.field(key, f32, raw(factor));
+    return llama_options(golden_as_gguf({.more = more.fields, .more_count = more.field_count}))
+        .block.rotary.scaling;
+  };
+  for (const char* key : {"llama.rope.scaling.factor", "llama.rope.scale_linear"}) {
+    EXPECT_EQ(scaling("linear", 4, key), 4);
+    EXPECT_EQ(scaling("", 4, key), 4) << "linear is the default of llama.cpp";
+    EXPECT_EQ(scaling("linear", 0, key), 1);
+    EXPECT_EQ(scaling("none", 4, key), 1);
+    EXPECT_THROW(scaling("linear", -1, key), FileError);
+  }
+  EXPECT_THROW(scaling("yarn", 4, "llama.rope.scaling.factor"), FileError);
+}
+
+}  // namespace
+}  // namespace heed::test
