@@ -112,6 +112,8 @@ TEST(TensorParallel, AnotherModelOfOneRankIsRefusedOnAll) {
   expect(settings, changed([](auto& o) { o.block.norm_before = false; }));
   expect(settings, changed([](auto& o) { o.block.norm_epsilon = 1e-4; }));
   expect(settings, changed([](auto& o) { o.block.positions = PositionKind::alibi; }));
+  expect(settings, changed([](auto& o) { o.block.rotary.low_frequencies.factor = 8; }));
+  expect(settings, changed([](auto& o) { o.block.rotary.divisors = {8}; }));
   expect("a projection to queries 8 outputs and biases, products 2",
          said(usual, last ? Products::bfloat16 : Products::exact));
   EXPECT_EQ(changed([](auto& o) { o.block.hidden_dim = 0; }), "computed") << "4 · model_dim";

@@ -30,6 +30,50 @@ TEST(Rotary, TurnsPairsByTheirAngle) {
   }
 }
 
+/// The angles, in double, by which position 1 turns the pairs of a head of 8.
+std::vector<double> angles_of(const RotaryOptions& options) {
+  Tensor<double, 4> x({1, 1, 1, 8});
+  for (Index i = 0; i < 4; ++i) x(0, 0, 0, i) = 1;
+  Rotary(options, 8).apply(x.view(), 1);
+  std::vector<double> angles;
+  for (Index i = 0; i < 4; ++i) angles.push_back(std::atan2(x(0, 0, 0, i + 4), x(0, 0, 0, i)));
+  return angles;
+}
+
+TEST(Rotary, LowFrequenciesAloneAreDividedAsInLlama3) {
+  // Frequencies 1, 0.32, 0.1 and 0.03 turn 10.2, 3.2, 1.02 and 0.3 times in 64 positions.
+  const auto angles =
+      angles_of({.base = 100, .low_frequencies = {.factor = 8, .original_length = 64}});
+  for (std::size_t i = 0; i < 4; ++i) {
+    const double frequency = std::pow(100, -static_cast<double>(i) / 4);
+    const double turns = 64 * frequency / (2 * std::acos(-1));
+    const double kept = i == 0 ? 1 : i == 3 ? 0 : (turns - 1) / 3;
+    EXPECT_NEAR(angles[i], kept * frequency + (1 - kept) * frequency / 8, 1e-15) << i;
+  }
+  const auto others = angles_of(
+      {.base = 100,
+       .scaling = 2,
+       .low_frequencies = {.factor = 8, .low_turns = 4, .high_turns = 9, .original_length = 64}});
+  EXPECT_NEAR(others[0], 0.5, 1e-15);
+  for (std::size_t i = 1; i < 4; ++i) {
+    EXPECT_NEAR(others[i], std::pow(100, -static_cast<double>(i) / 4) / 16, 1e-15) << i;
+  }
+}
+
+TEST(Rotary, DivisorsAreOneAPair) {
+  const auto plain = angles_of({.base = 100});
+  const auto divided = angles_of({.base = 100, .divisors = {1, 2, 4, 8}});
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(divided[i], plain[i] / std::pow(2, i), 1e-15);
+  }
+  const auto x = random_heads(4);
+  auto before = x, same = x;
+  Rotary({.base = 7}, 8).apply(before.view(), 100);
+  Rotary({.base = 7, .low_frequencies = {.original_length = 3}, .divisors = {1, 1, 1, 1}}, 8)
+      .apply(same.view(), 100);
+  EXPECT_TRUE(same_bits(before, same)) << "a factor and divisors of 1 change no bit";
+}
+
 /// Far from 0, below it, across the borders of stretches, and one token at a time: a position's
 /// bits.
 TEST(Rotary, BitsDependOnThePositionAlone) {
@@ -117,6 +161,17 @@ TEST(Rotary, RefusesWhatCannotTurn) {
     EXPECT_THROW(Rotary({.scaling = none}, 8), InvalidArgument);
   }
   EXPECT_THROW(Rotary({.base = 1e-300, .scaling = 1e-300}, 8), InvalidArgument);
+  for (const double bad : {0., -1., double{INFINITY}, double{NAN}}) {
+    EXPECT_THROW(Rotary({.low_frequencies = {.factor = bad}}, 8), InvalidArgument) << bad;
+    EXPECT_THROW(Rotary({.low_frequencies = {.low_turns = bad}}, 8), InvalidArgument) << bad;
+    EXPECT_THROW(Rotary({.low_frequencies = {.high_turns = bad}}, 8), InvalidArgument) << bad;
+    EXPECT_THROW(Rotary({.low_frequencies = {.original_length = bad}}, 8), InvalidArgument) << bad;
+    EXPECT_THROW(Rotary({.divisors = {1, 1, bad, 1}}, 8), InvalidArgument) << bad;
+  }
+  EXPECT_THROW(Rotary({.low_frequencies = {.low_turns = 4}}, 8), InvalidArgument)
+      << "as high_turns";
+  EXPECT_THROW(Rotary({.divisors = {1, 1, 1}}, 8), InvalidArgument) << "of four pairs";
+  EXPECT_THROW(Rotary({.dims = 4, .divisors = {1, 1, 1, 1}}, 8), InvalidArgument) << "of two";
   Tensor<float, 4> small({1, 1, 1, 4});
   EXPECT_THROW(Rotary({}, 8).apply(small.view()), ShapeError);
   EXPECT_THROW(Rotary().apply(small.view()), InvalidArgument) << "it would turn nothing";

@@ -39,6 +39,7 @@ struct GgufChanges {
   std::string more = {};          // fields as they stand in a file, so many
   std::uint64_t more_count = 0;
   std::uint32_t matrices = 0;  // their type: F32, 1 for F16, 30 for BF16
+  std::vector<float> rotary_divisors = {};
 };
 
 /// The bytes of the golden Llama as a GGUF file.
@@ -92,6 +93,11 @@ inline std::string golden_gguf_text(const GgufChanges& changes = {}) {
         }
       },
       model);
+  if (!changes.rotary_divisors.empty()) {
+    file.data.resize((file.data.size() + 31) / 32 * 32, '\0');
+    file.tensor("rope_freqs.weight", {changes.rotary_divisors.size()}, 0, file.data.size());
+    for (const float divisor : changes.rotary_divisors) file.data += raw(divisor);
+  }
   return file.text();
 }
 inline Gguf golden_as_gguf(const GgufChanges& changes = {}) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <heed/masks/intervals.hpp>
 
@@ -28,10 +29,10 @@ class RotaryFolder : public Folder {
 TEST(RotaryKinds, LogitsEqualTransformers) {
   const auto tokens = pretrained_tokens("rotary/tokens");
   const auto plain = pretrained_array<float, 3>("rotary/out");
-  EXPECT_LT(largest_difference(load_llama<double>(pretrained_golden("rotary")).forward(tokens),
-                               plain),
-            1e-5);
-  for (const std::string kind : {"linear", "mistral"}) {
+  EXPECT_LT(
+      largest_difference(load_llama<double>(pretrained_golden("rotary")).forward(tokens), plain),
+      1e-5);
+  for (const std::string kind : {"linear", "llama3", "mistral"}) {
     SCOPED_TRACE(kind);
     const RotaryFolder folder(kind);
     const auto golden = pretrained_array<float, 3>("rotary/" + kind + "/out");
@@ -71,9 +72,44 @@ TEST(RotaryKinds, LinearScalingOfEverySpelling) {
       EXPECT_EQ(options_of(text + R"(": "default", "factor": 1})").block.rotary.scaling, 1);
     }
   }
-  EXPECT_EQ(options_of(R"(, "rope_scaling": {"rope_type": "linear", "type": "linear", "factor": 3})")
-                .block.rotary.scaling,
-            3);
+  EXPECT_EQ(
+      options_of(R"(, "rope_scaling": {"rope_type": "linear", "type": "linear", "factor": 3})")
+          .block.rotary.scaling,
+      3);
+}
+
+TEST(RotaryKinds, Llama3OfEverySpelling) {
+  const std::string numbers =
+      R"("factor": 8.0, "low_freq_factor": 1.5, "high_freq_factor": 3.0, "rope_theta": 5e5)";
+  for (const char* object : {"rope_scaling", "rope_parameters"}) {
+    for (const bool own : {false, true}) {
+      SCOPED_TRACE(object);
+      const char* length = own ? R"(, "original_max_position_embeddings": 64})" : "}";
+      const auto rotary = options_of(std::string(", \"") + object +
+                                     R"(": {"rope_type": "llama3", )" + numbers + length)
+                              .block.rotary;
+      EXPECT_EQ(rotary.base, 5e5);
+      EXPECT_EQ(rotary.scaling, 1);
+      EXPECT_EQ(rotary.low_frequencies.factor, 8);
+      EXPECT_EQ(rotary.low_frequencies.low_turns, 1.5);
+      EXPECT_EQ(rotary.low_frequencies.high_turns, 3);
+      EXPECT_EQ(rotary.low_frequencies.original_length, own ? 64 : 8192) << "as transformers";
+    }
+  }
+  EXPECT_EQ(options_of(R"(, "rope_scaling": {"type": "llama3", )" + numbers +
+                       R"(}, "original_max_position_embeddings": 32)")
+                .block.rotary.low_frequencies.original_length,
+            32);
+  const auto refused = [&](std::string text, const std::string& from, const std::string& to,
+                           const std::string& words) {
+    text.replace(text.find(from), from.size(), to);
+    expect_refusal(R"(, "rope_scaling": {"rope_type": "llama3", )" + text + "}", words);
+  };
+  refused(numbers, "\"factor", "\"x", "no 'rope_scaling.factor'");
+  refused(numbers, "low_freq", "x", "no 'rope_scaling.low_freq_factor'");
+  refused(numbers, "high_freq", "x", "no 'rope_scaling.high_freq_factor'");
+  refused(numbers, "3.0", "1.5", "config.json: Rotary: ");
+  refused(numbers, "8.0", "-8", "config.json: Rotary: ");
 }
 
 TEST(RotaryKinds, RefusesKindsThatAreUnknownOrUnclear) {
@@ -84,7 +120,7 @@ TEST(RotaryKinds, RefusesKindsThatAreUnknownOrUnclear) {
               "");
   }
   expect_refusal(R"(, "rope_scaling": {"type": "linear", "factor": 0})",
-                 "config.json: the scaling of rotary positions is 0");
+                 "config.json: Rotary: base 10000, scaling 0");
   expect_refusal(R"(, "rope_scaling": {"type": "dynamic", "factor": 2})",
                  "'rope_scaling.type' is 'dynamic', expected default");
   expect_refusal(R"(, "rope_scaling": {"type": "linear", "rope_type": "default", "factor": 2})",
@@ -124,6 +160,35 @@ TEST(RotaryKinds, LinearScalingOfAGguf) {
     EXPECT_THROW(scaling("linear", -1, key), FileError);
   }
   EXPECT_THROW(scaling("yarn", 4, "llama.rope.scaling.factor"), FileError);
+}
+
+/// The golden Llama's heads have two pairs.
+TEST(RotaryKinds, AGgufHasADivisorForEachPair) {
+  const auto tokens = pretrained_tokens("llama/tokens");
+  auto options = llama_options(ModelConfig::read(pretrained_golden("llama/config.json")));
+  options.block.rotary.divisors = {2, 0.25};
+  const auto expected =
+      load_weights<LanguageModel<float>>(weights_of(pretrained_golden("llama/model.safetensors")),
+                                         llama_names, options)
+          .forward(tokens);
+  EXPECT_GT(largest_difference(expected, pretrained_array<float, 3>("llama/out")), 0.1);
+  const auto file = golden_as_gguf({.rotary_divisors = {2, 0.25f}});
+  const auto model = load_llama<float>(file);
+  EXPECT_EQ(model.options.block.rotary.divisors, (std::vector<double>{2, 0.25}));
+  EXPECT_LT(largest_difference(model.forward(tokens), expected), 1e-5);
+  EXPECT_TRUE(same_bits(load_packed_llama(file).forward(tokens), model.forward(tokens)));
+}
+
+TEST(RotaryKinds, RefusesDivisorsOfAGgufThatAreNotTheHeads) {
+  const auto refusal = [](std::vector<float> divisors) {
+    return file_error_of(
+        [&] { load_llama<float>(golden_as_gguf({.rotary_divisors = std::move(divisors)})); });
+  };
+  for (const std::vector<float>& bad : {std::vector<float>{1}, {1, 1, 1}, {1, 0}, {-1, 1}}) {
+    EXPECT_EQ(refusal(bad).find("golden.gguf: Rotary: "), 0u) << refusal(bad);
+  }
+  EXPECT_EQ(refusal(std::vector<float>(4097, 1)),
+            "golden.gguf: 'rope_freqs.weight' is (4097), expected a list of at most 4096");
 }
 
 }  // namespace

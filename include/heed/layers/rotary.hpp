@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <vector>
 
 #include <heed/core/detail/math.hpp>
@@ -22,6 +23,26 @@ namespace heed {
 /// Llama's files), or 2i and 2i + 1 (interleaved, as in the paper).
 enum class RotaryPairing { half_split, interleaved };
 
+/// Slows the pairs that turn slowly and keeps the others, by which Llama 3.1 reaches longer texts.
+/// A pair that turns less than `low_turns` times in `original_length` positions has its frequency
+/// divided by `factor`, one of more than `high_turns` keeps it, and what is between them lies on
+/// the line from one to the other.
+struct LowFrequencyScaling {
+  double factor = 1;  // 1: all keep theirs
+  double low_turns = 1, high_turns = 4;
+  /// The length of the texts from which the model learned before.
+  double original_length = 8192;
+
+  /// What becomes of a frequency, the angle of one position.
+  double scaled(double frequency) const {
+    if (factor == 1) return frequency;
+    constexpr double whole_turn = 6.283185307179586;
+    const double turns = original_length * frequency / whole_turn;
+    const double kept = std::clamp((turns - low_turns) / (high_turns - low_turns), 0., 1.);
+    return detail::product(kept, frequency) + detail::product(1 - kept, frequency) / factor;
+  }
+};
+
 struct RotaryOptions {
   double base = 10000;
   /// Divides positions: above 1 it stretches a model to longer texts (Chen et al. 2023).
@@ -29,15 +50,20 @@ struct RotaryOptions {
   RotaryPairing pairing = RotaryPairing::half_split;
   /// The number of elements of a head that rotate, from the first on; 0: all.
   Index dims = 0;
+  LowFrequencyScaling low_frequencies = {};
+  /// Divide the frequencies, one a pair, as `rope_freqs.weight` of GGUF files; none: by 1.
+  std::vector<double> divisors = {};
 };
 
 /// Rotary positions: pair i of a query or key at position p is rotated by the angle
-/// p · base^(−2i / dims), so that scores depend on the distance of positions alone. Su et al. 2021.
+/// p · base^(−2i / dims), which the options may scale, so that scores depend on the distance of
+/// positions alone. Su et al. 2021.
 class Rotary {
  public:
   Rotary() = default;
-  /// Throws InvalidArgument for dims that are odd or more than head_dim, for a base or scaling that
-  /// is not positive or not finite, and where they give no finite frequencies.
+  /// Throws InvalidArgument for dims that are odd or more than head_dim, for divisors of another
+  /// number of pairs, for numbers that are not positive or not finite, for low_turns that are not
+  /// below high_turns, and where they give no finite frequencies.
   Rotary(const RotaryOptions& options, Index head_dim) : options_(options) {
     if (options_.dims == 0) options_.dims = head_dim;
     const Index dims = options_.dims;
@@ -45,13 +71,17 @@ class Rotary {
       throw_invalid_argument("Rotary: ", dims, " elements of ", head_dim,
                              " rotate; expected an even number");
     }
-    bool finite = std::isfinite(options_.base) && std::isfinite(options_.scaling);
+    check_scaling();
+    bool finite = is_positive(options_.base) && is_positive(options_.scaling);
     for (Index i = 0; i < dims / 2; ++i) {
       const double share = -2 * static_cast<double>(i) / static_cast<double>(dims);
-      frequencies_.push_back(std::pow(options_.base, share) / options_.scaling);
+      const double frequency = options_.low_frequencies.scaled(std::pow(options_.base, share));
+      const auto& divisors = options_.divisors;
+      const double divisor = divisors.empty() ? 1 : divisors[static_cast<std::size_t>(i)];
+      frequencies_.push_back(frequency / options_.scaling / divisor);
       finite = finite && std::isfinite(frequencies_.back());
     }
-    if (!finite || !(options_.base > 0 && options_.scaling > 0)) {
+    if (!finite) {
       throw_invalid_argument("Rotary: base ", options_.base, ", scaling ", options_.scaling,
                              "; expected more than 0, and finite");
     }
@@ -74,6 +104,30 @@ class Rotary {
   }
 
  private:
+  static bool is_positive(double number) { return number > 0 && std::isfinite(number); }
+  void check_scaling() const {
+    const LowFrequencyScaling& low = options_.low_frequencies;
+    if (!is_positive(low.factor) || !is_positive(low.low_turns) || !is_positive(low.high_turns) ||
+        !is_positive(low.original_length) || low.low_turns >= low.high_turns) {
+      throw_invalid_argument("Rotary: low frequencies with factor ", low.factor, ", turns ",
+                             low.low_turns, " to ", low.high_turns, ", original length ",
+                             low.original_length,
+                             "; expected finite numbers above 0, and fewer low turns than high");
+    }
+    const auto pairs = static_cast<std::size_t>(options_.dims / 2);
+    if (options_.divisors.empty()) return;
+    if (options_.divisors.size() != pairs) {
+      throw_invalid_argument("Rotary: ", options_.divisors.size(), " divisors for ", pairs,
+                             " pairs");
+    }
+    for (const double divisor : options_.divisors) {
+      if (!is_positive(divisor)) {
+        throw_invalid_argument("Rotary: a divisor of ", divisor,
+                               "; expected more than 0, and finite");
+      }
+    }
+  }
+
   /// The rotation of one pair by the angle of a number of positions.
   struct Rotation {
     Rotation(Index positions, double frequency) {

@@ -229,6 +229,8 @@ inline constexpr WeightName gguf_llama_layers[] = {
     {"norm", "output_norm"},
     {"head", "output"},
 };
+/// Of all blocks, and read with the options.
+inline constexpr std::string_view gguf_llama_left_out[] = {"rope_freqs.weight"};
 
 /// A name whose first number between dots is replaced by `*`, and that number.
 struct NumberedName {
@@ -475,7 +477,8 @@ Model load_part(const WeightFile& file, const WeightNames& names, Options option
 inline constexpr WeightNames bert_names{detail::bert_layers, detail::bert_left_out, "bert."};
 inline constexpr WeightNames gpt2_names{detail::gpt2_layers, detail::gpt2_left_out, "transformer."};
 inline constexpr WeightNames llama_names{detail::llama_layers, detail::llama_left_out, "model."};
-inline constexpr WeightNames gguf_llama_names{detail::gguf_llama_layers, {}, ""};
+inline constexpr WeightNames gguf_llama_names{detail::gguf_llama_layers,
+                                              detail::gguf_llama_left_out, ""};
 
 /// Builds a model and loads its weights from a file with published names. Throws FileError with a
 /// list of weights that are missing, unknown, of another shape, or of a type that heed does not

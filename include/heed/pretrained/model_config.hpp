@@ -12,6 +12,7 @@
 #include <heed/io/file.hpp>
 #include <heed/io/gguf.hpp>
 #include <heed/layers/feed_forward.hpp>
+#include <heed/layers/rotary.hpp>
 
 namespace heed {
 
@@ -92,6 +93,8 @@ namespace detail {
 
 /// Throws FileError unless a number is finite and above 0.
 void check_positive(const std::string& name, const char* what, double value);
+/// Throws FileError for rotary positions that no heads can have.
+void check_rotary(const std::string& name, RotaryOptions options);
 
 /// Checks numbers that a file's weights would not contradict but no model can have; those throw
 /// FileError. Returns the options.
@@ -103,8 +106,7 @@ const Options& checked_options(const Options& options, const std::string& name) 
                      longest);
   }
   check_positive(name, "the norms' epsilon", options.block.norm_epsilon);
-  check_positive(name, "the base of rotary positions", options.block.rotary.base);
-  check_positive(name, "the scaling of rotary positions", options.block.rotary.scaling);
+  check_rotary(name, options.block.rotary);
   return options;
 }
 

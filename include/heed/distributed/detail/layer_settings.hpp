@@ -33,7 +33,10 @@ void add_settings(Fingerprint& print, const Layer& layer) {
         options.scale.value_or(0), options.positions, options.top_left, options.dropout,
         options.dropout == 0 ? 0 : layer.stream);
     const auto& rotary = options.rotary;
+    const auto& low = rotary.low_frequencies;
     add(rotary.base, rotary.scaling, rotary.pairing, rotary.dims);
+    add(low.factor, low.low_turns, low.high_turns, low.original_length);
+    for (const double divisor : rotary.divisors) add(divisor);
   }
   if constexpr (requires { layer.options.block.positions; }) add(layer.options.block.positions);
 }

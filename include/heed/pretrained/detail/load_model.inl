@@ -111,8 +111,15 @@ inline RotaryOptions rotary_options(const ModelConfig& config) {
   const std::string object = entry.substr(0, entry.find('.') + 1);
   if (kind == "linear") {
     rotary.scaling = config.real(object + "factor");
+  } else if (kind == "llama3") {
+    const std::string length = "original_max_position_embeddings";
+    const double own = config.real(object + length, config.real("max_position_embeddings"));
+    rotary.low_frequencies = {.factor = config.real(object + "factor"),
+                              .low_turns = config.real(object + "low_freq_factor"),
+                              .high_turns = config.real(object + "high_freq_factor"),
+                              .original_length = config.real(length, own)};
   } else if (kind != "default") {
-    config.fail_at(entry, "is ", quote(kind), ", expected default or linear");
+    config.fail_at(entry, "is ", quote(kind), ", expected default, linear or llama3");
   }
   for (const std::string other : {"rope_parameters.", "rope_scaling."}) {
     const double factor = config.real(other + "factor", 1);
@@ -165,6 +172,16 @@ inline RotaryOptions rotary_options(const Gguf& file) {
     if (kind == "none" || !file.has_field(key)) continue;
     const double factor = number_in(file, file.field(key));
     rotary.scaling = factor == 0 ? 1 : factor;
+  }
+  constexpr std::string_view divisors = "rope_freqs.weight";
+  if (file.contains(divisors)) {
+    const auto shape = file.entry(divisors).shape();
+    if (shape.size() != 1 || shape[0] > 4096) {  // more would take memory before heads are known
+      throw_file_error(file.name(), ": ", quote(divisors), " is ", shape,
+                       ", expected a list of at most 4096");
+    }
+    const auto read = file.tensor<double, 1>(divisors);
+    rotary.divisors.assign(read.begin(), read.end());
   }
   return rotary;
 }

@@ -138,6 +138,13 @@ HEED_INLINE void check_positive(const std::string& name, const char* what, doubl
   throw_file_error(name, ": ", what, " is ", value, ", expected a number above 0");
 }
 
+HEED_INLINE void check_rotary(const std::string& name, RotaryOptions options) {
+  // The heads are as long as the divisors say: the file may claim any length.
+  const auto pairs = static_cast<Index>(options.divisors.size());
+  options.dims = std::max(2 * pairs, Index{2});
+  made_of_file(name, [&] { return Rotary(options, options.dims); });
+}
+
 inline constexpr NeutralEntry neutral_llama_fields[] = {
     {"attention.causal", 1, 1},
     {"attention.clamp_kqv", 0, 0},
