@@ -66,6 +66,13 @@ TEST(Rotary, DivisorsAreOneAPair) {
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_NEAR(divided[i], plain[i] / std::pow(2, i), 1e-15);
   }
+  // What llama.cpp stores of a Llama 3: by what each frequency of LowFrequencyScaling is divided.
+  const LowFrequencyScaling low{.factor = 8, .original_length = 64};
+  std::vector<double> divisors;
+  for (const double angle : plain) divisors.push_back(angle / low.scaled(angle));
+  const auto stored = angles_of({.base = 100, .divisors = divisors});
+  const auto computed = angles_of({.base = 100, .low_frequencies = low});
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(stored[i], computed[i], 1e-15);
   const auto x = random_heads(4);
   auto before = x, same = x;
   Rotary({.base = 7}, 8).apply(before.view(), 100);

@@ -54,6 +54,16 @@ TEST_F(ModelBombs, GgufLlamasThatClaimOrListMuch) {
   EXPECT_EQ(read(many), refused);
 }
 
+/// Divisors of frequencies are read before the heads are known.
+TEST_F(ModelBombs, GgufLlamasWithManyRotaryDivisors) {
+  for (const std::uint32_t count : {2u, 1024u, 1u << 20}) {
+    GgufFile file = llama_file(2 * count, 1, 1);
+    file.tensor("rope_freqs.weight", {count}, 0, 0);
+    for (std::uint32_t i = 0; i < count; ++i) file.data += raw(1.f);
+    EXPECT_EQ(read(file), refused) << count;
+  }
+}
+
 /// A Llama of eight blocks, whose matrices are zeros of type BF16.
 GgufFile bfloat16_llama() {
   constexpr std::uint32_t dim = 512;

@@ -187,8 +187,8 @@ TEST(RotaryKinds, RefusesDivisorsOfAGgufThatAreNotTheHeads) {
   for (const std::vector<float>& bad : {std::vector<float>{1}, {1, 1, 1}, {1, 0}, {-1, 1}}) {
     EXPECT_EQ(refusal(bad).find("golden.gguf: Rotary: "), 0u) << refusal(bad);
   }
-  EXPECT_EQ(refusal(std::vector<float>(4097, 1)),
-            "golden.gguf: 'rope_freqs.weight' is (4097), expected a list of at most 4096");
+  EXPECT_EQ(refusal(std::vector<float>(1025, 1)),
+            "golden.gguf: 'rope_freqs.weight' is (1025), expected a list of at most 1024");
 }
 
 }  // namespace

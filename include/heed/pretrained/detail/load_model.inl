@@ -176,9 +176,9 @@ inline RotaryOptions rotary_options(const Gguf& file) {
   constexpr std::string_view divisors = "rope_freqs.weight";
   if (file.contains(divisors)) {
     const auto shape = file.entry(divisors).shape();
-    if (shape.size() != 1 || shape[0] > 4096) {  // more would take memory before heads are known
+    if (shape.size() != 1 || shape[0] > 1024) {  // more would take memory before heads are known
       throw_file_error(file.name(), ": ", quote(divisors), " is ", shape,
-                       ", expected a list of at most 4096");
+                       ", expected a list of at most 1024");
     }
     const auto read = file.tensor<double, 1>(divisors);
     rotary.divisors.assign(read.begin(), read.end());
