@@ -3,20 +3,28 @@
 #include "faults/failing_memory.hpp"
 
 #include <cstdlib>
+#include <limits>
 
 #include <heed/attention.hpp>
 #include <heed/masks.hpp>
 
+#include "support/sanitizers.hpp"
+
 namespace heed::test {
 
-Index live_blocks = 0, calls_that_go_well = -1;
+Index live_blocks = 0, most_live_blocks = std::numeric_limits<Index>::max();
+Index calls_that_go_well = all_go_well;
 
 namespace {
 
 /// Null where it is to fail.
 void* taken(std::size_t bytes, std::size_t alignment) {
-  if (__atomic_load_n(&calls_that_go_well, __ATOMIC_SEQ_CST) >= 0 &&
-      __atomic_fetch_sub(&calls_that_go_well, 1, __ATOMIC_SEQ_CST) == 0) {
+  if (__atomic_load_n(&calls_that_go_well, __ATOMIC_SEQ_CST) > all_go_well) {
+    const Index left = __atomic_fetch_sub(&calls_that_go_well, 1, __ATOMIC_SEQ_CST);
+    if (left == 0 || left == -1) return nullptr;
+  }
+  if (__atomic_load_n(&live_blocks, __ATOMIC_SEQ_CST) >=
+      __atomic_load_n(&most_live_blocks, __ATOMIC_SEQ_CST)) {
     return nullptr;
   }
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
@@ -122,6 +130,26 @@ void fail_forward_and_backward(Index queries, Index keys, const M& mask,
       },
       [](const Call<T>& call) { return bytes(call.dq) + bytes(call.dk) + bytes(call.dv); },
       Failed::may_have_begun);
+}
+
+TEST(FaultyMemory, WhatAThreadKeepsIsFreedBeforeATensorIsOutOfMemory) {
+  if (test::sanitized && !test::threads_sanitized) GTEST_SKIP() << "nothing is kept";
+  std::thread([] {
+    { const Tensor<float, 1> large({200000}), larger({300000}), small({20}); }
+    const auto limit = [](Index more) {
+      const Index most = live_blocks + more;
+      __atomic_store_n(&most_live_blocks, most, __ATOMIC_SEQ_CST);
+    };
+    const std::size_t kept = detail::TensorMemory::kept_bytes();
+    limit(-2);
+    const Tensor<float, 1> largest({400000});
+    const std::size_t kept_then = detail::TensorMemory::kept_bytes();
+    limit(0);
+    EXPECT_THROW((Tensor<float, 1>({500000})), OutOfMemory);
+    limit(std::numeric_limits<Index>::max() / 2);
+    EXPECT_GE(kept, 2000000u);
+    EXPECT_EQ(kept_then, 0u);
+  }).join();
 }
 
 TEST_P(FailingMemory, Attention) {

@@ -26,8 +26,9 @@ namespace detail {
 /// from the system each time cost a fifth of the step, and a quarter for small models, because the
 /// allocator returns the end of its memory after every step. Keeps at most `most_bytes` per thread
 /// and drops the oldest blocks first. Blocks up to 4 KiB are kept in lists by size, since aligned
-/// ones cost the allocator a tenth of the time that a small model takes for a token. Under an
-/// address sanitizer all blocks come from the allocator.
+/// ones cost the allocator a tenth of the time that a small model takes for a token. Where memory
+/// runs out, all that the thread keeps is freed first. Under an address sanitizer all blocks come
+/// from the allocator.
 struct TensorMemory {
   static constexpr std::size_t most_bytes = std::size_t{1} << 30;
 

@@ -78,6 +78,12 @@ class KeptBlocks {
     bytes_ += size;
   }
   std::size_t bytes() const { return bytes_; }
+  void clear() noexcept {
+    while (count_ > 0) release(remove(count_ - 1));
+    for (List& list : lists_) {
+      while (list.length > 0) release(pop(list));
+    }
+  }
 
  private:
   struct Block {
@@ -94,10 +100,7 @@ class KeptBlocks {
 
   KeptBlocks() = default;
   ~KeptBlocks() {
-    for (std::size_t i = 0; i < count_; ++i) release(blocks_[i].memory);
-    for (List& list : lists_) {
-      while (list.length > 0) release(pop(list));
-    }
+    clear();
     alive() = false;
   }
 
@@ -124,9 +127,14 @@ class KeptBlocks {
 // NOLINTBEGIN(misc-definitions-in-headers)
 HEED_INLINE void* TensorMemory::take(std::size_t bytes) {
   const std::size_t size = KeptBlocks::rounded(bytes);
-  if (KeptBlocks::keeps && KeptBlocks::alive()) {
-    if (void* kept = KeptBlocks::of_this_thread().find(size)) return kept;
+  if (!KeptBlocks::keeps || !KeptBlocks::alive()) {
+    return ::operator new(size, KeptBlocks::alignment);
   }
+  KeptBlocks& blocks = KeptBlocks::of_this_thread();
+  if (void* kept = blocks.find(size)) return kept;
+  void* memory = ::operator new(size, KeptBlocks::alignment, std::nothrow);
+  if (memory != nullptr) return memory;
+  blocks.clear();
   return ::operator new(size, KeptBlocks::alignment);
 }
 
