@@ -68,13 +68,16 @@ class ShardedCache {
   void append(const K& keys, const V& values) {
     const TensorView<const T, 4> k = view_of(keys), v = view_of(values);
     check_tokens(k, v, k.extent(2));
+    const auto before = local_.ends();
+    detail::OnFailure kept([&] { local_.take_back(before); });
     for (Index item = 0; item < lengths_.size(); ++item) {
       for (const TokenRange& part : new_ranges(rank_, lengths_(item), k.extent(2))) {
         local_.append(item, k.select(0, item).slice(1, part.first, part.end),
                       v.select(0, item).slice(1, part.first, part.end));
       }
-      lengths_(item) += k.extent(2);
     }
+    for (Index& each : lengths_) each += k.extent(2);
+    kept.done();
   }
   /// Appends tokens of which every rank has its shard by `tokens`, as `sharded_attention` takes
   /// them: they move to the ranks that store them. All sequences are equally long. Collective.
