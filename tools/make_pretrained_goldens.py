@@ -3,8 +3,9 @@
 """Writes what heed's models from files are compared with, to tests/golden/pretrained.
 
 Small random GPT-2, Llama and BERT models as transformers saves them, with their logits or hidden
-states, and the logits of one more Llama with several kinds of rotary positions; and, given the folder that tools/models.sh fills, sentence embeddings of all-MiniLM-L6-v2 and
-greedy continuations of SmolLM2-135M-Instruct on its dequantized weights.
+states, and the logits of one more Llama with several kinds of rotary positions; and, given the folder
+that tools/models.sh fills, sentence embeddings of all-MiniLM-L6-v2 and greedy continuations of
+SmolLM2-135M-Instruct on its dequantized weights.
 
   pip install torch transformers numpy gguf
   tools/make_pretrained_goldens.py [FOLDER]

@@ -33,7 +33,7 @@ TEST(Merge, ThreadsChangeNoBit) {
   const Shape shape{2, 3, 3, 130, 64, 16, 40};
   const auto first = fused(shape, Inputs<float>(shape, 12), masks::Causal{});
   const auto second = fused(shape, Inputs<float>(shape, 13), masks::Full{});
-  const auto before = thread_count();
+  const RestoreSettings restore;
   set_thread_count(1);
   auto one = first;
   merge(one.out, one.lse, second.out, second.lse);
@@ -43,7 +43,6 @@ TEST(Merge, ThreadsChangeNoBit) {
     merge(several.out, several.lse, second.out, second.lse);
     EXPECT_TRUE(same_bits(several.out, one.out) && same_bits(several.lse, one.lse)) << threads;
   }
-  set_thread_count(before);
 }
 
 TEST(Merge, TakesBfloat16AsAttentionWritesIt) {

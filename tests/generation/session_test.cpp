@@ -297,13 +297,17 @@ TEST(Session, AFailedCallChangesNoTokenOfAPageThatWasShared) {
   EXPECT_TRUE(same_bits(row_of(logits, 0), last_of_full_pass(model, a)));
 }
 
-TEST(Session, AMaskThatThrowsChangesNoTokenOfAPageThatWasShared) {
-  const auto model = made<float>(gpt());
-  bool throws = false;
-  const auto mask = [&](Index query, Index key) {
+auto causal_unless(const bool& throws) {
+  return [&throws](Index query, Index key) {
     if (throws) throw std::runtime_error("no answer");
     return key <= query;
   };
+}
+
+TEST(Session, AMaskThatThrowsChangesNoTokenOfAPageThatWasShared) {
+  const auto model = made<float>(gpt());
+  bool throws = false;
+  const auto mask = causal_unless(throws);
   Session<float> session(model, {.batch = 2, .page_size = 16, .mask = mask});
   auto a = some_tokens(10, 1);
   session.prefill(Sequences{a, {}});
@@ -320,10 +324,7 @@ TEST(Session, AMaskThatThrowsChangesNoTokenOfAPageThatWasShared) {
 TEST(Session, AMaskThatThrowsLeavesPagesShared) {
   const auto model = made<float>(gpt());
   bool throws = false;
-  const auto mask = [&](Index query, Index key) {
-    if (throws) throw std::runtime_error("no answer");
-    return key <= query;
-  };
+  const auto mask = causal_unless(throws);
   Session<float> session(model, {.batch = 3, .page_size = 16, .pages = 4, .mask = mask});
   auto a = some_tokens(10, 1);
   session.prefill(Sequences{a, {}, {}});

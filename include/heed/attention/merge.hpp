@@ -72,7 +72,7 @@ void merge(Out&& out, Lse&& log_sum_exp, const Other& other, const OtherLse& oth
   const auto from_lse = OptionalView<const T, 3>(other_log_sum_exp).fitted(rows).view();
   detail::check_parts(to, lse, from, from_lse);
   constexpr Index queries = 64, nanoseconds = 10;  // a thread takes at a time; for a number
-  const Index parts = detail::parts_of(rows[2], queries), all = rows[0] * rows[1] * parts;
+  const Index heads = rows[0] * rows[1], parts = detail::parts_of(rows[2], queries);
   const auto merge_part = [&](Index i) {
     const Index first = i % parts * queries, b = i / parts / rows[1], h = i / parts % rows[1];
     for (Index q = first; q < detail::smaller(first + queries, rows[2]); ++q) {
@@ -81,11 +81,8 @@ void merge(Out&& out, Lse&& log_sum_exp, const Other& other, const OtherLse& oth
                            from_lse(b, h, q));
     }
   };
-  if (all > 1 && detail::worth_sharing(rows[0] * rows[1] * rows[2] * to.extent(3) * nanoseconds)) {
-    parallel_for(all, merge_part);
-  } else {
-    for (Index i = 0; i < all; ++i) merge_part(i);
-  }
+  detail::parallel_for_if_worth(heads * parts, heads * rows[2] * to.extent(3) * nanoseconds,
+                                merge_part);
 }
 
 }  // namespace heed

@@ -61,6 +61,10 @@ namespace detail {
 /// below 2 µs, in between if the pool's threads have recently responded fast enough.
 bool worth_sharing(Index nanoseconds);
 
+/// The bodies of a parallel_for that take so long in all: on several threads where that is worth
+/// it, else here, one after the other.
+void parallel_for_if_worth(Index count, Index nanoseconds, FunctionRef<void(Index)> body);
+
 }  // namespace detail
 
 }  // namespace heed
@@ -180,6 +184,12 @@ HEED_INLINE void parallel_for(Index count, FunctionRef<void(Index)> body) {
     for (Index task = 0; task < threads; ++task) queue(task);
   }
   queue.rethrow();
+}
+
+HEED_INLINE void detail::parallel_for_if_worth(Index count, Index nanoseconds,
+                                               FunctionRef<void(Index)> body) {
+  if (count > 1 && worth_sharing(nanoseconds)) return parallel_for(count, body);
+  for (Index i = 0; i < count; ++i) body(i);
 }
 
 }  // namespace heed

@@ -238,7 +238,9 @@ class Session {
     for (const auto& cache : caches_) ends.push_back(cache.ends());
     detail::OnFailure step_back([&] {
       for (std::size_t i = 0; i < caches_.size(); ++i) caches_[i].take_back(ends[i]);
-      for (Index item = 0; item < batch(); ++item) truncate(item, length(item));
+      for (std::size_t item = 0; item < texts_.size(); ++item) {
+        texts_[item].resize(static_cast<std::size_t>(lengths_[item]));
+      }
     });
     auto x = hidden(next.tokens, next.counts, last);
     if (model_->norm) x = model_->norm->forward(x);

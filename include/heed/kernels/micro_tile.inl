@@ -291,6 +291,7 @@ HEED_SIMD void transpose_blocks(typename S::V* rows) {
 #endif
 
 #if HEED_SIMD_BYTES >= 32
+/// The vector of two halves.
 template <class V, class Half, int... Lane>
 HEED_SIMD V join(Half low, Half high, std::integer_sequence<int, Lane...>) {
   return __builtin_shufflevector(low, high, Lane...);
@@ -303,10 +304,10 @@ HEED_SIMD typename S::V load_halves(const void* low, const void* high) {
   using T = typename S::Scalar;
   typedef T Half __attribute__((vector_size(HEED_SIMD_BYTES / 2), aligned(2), may_alias));
   const Half *a = static_cast<const Half*>(low), *b = static_cast<const Half*>(high);
-#if HEED_SIMD_BYTES == 64 && \
-    !defined(__clang__)  // g++ would load both and join them by a third one
+#if HEED_SIMD_BYTES == 64 && !defined(__clang__)
+  // g++ would load both and join them by a third instruction; clang 19 prints %t0 wrongly.
   typename S::V both;
-  asm("vmovups %1, %t0" : "=v"(both) : "m"(*a));  // clang 19 takes %t0 for a register of masks
+  asm("vmovups %1, %t0" : "=v"(both) : "m"(*a));
   asm("vinsertf64x4 $1, %1, %0, %0" : "+v"(both) : "m"(*b));
   return both;
 #else

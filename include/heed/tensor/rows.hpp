@@ -187,13 +187,11 @@ void visit_row_indices(const Extents<Rank>& extents, const Visit& visit) {
       for (std::size_t axis = Rank - 1; axis-- > 0; left /= extents[axis]) {
         at[axis] = left % extents[axis];
       }
-      visit(static_cast<const Extents<Rank>&>(at), number);
+      visit(at, number);
     }
   };
   constexpr Index nanoseconds = 10;  // for a number
-  const Index parts = parts_of(count, run);
-  if (parts > 1 && worth_sharing(count * width * nanoseconds)) return parallel_for(parts, rows_of);
-  for (Index part = 0; part < parts; ++part) rows_of(part);
+  parallel_for_if_worth(parts_of(count, run), count * width * nanoseconds, rows_of);
 }
 
 /// Refuses invalid arguments, then calls visit(row, its index, its number) for every row of X's
