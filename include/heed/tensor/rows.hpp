@@ -7,9 +7,12 @@
 #include <type_traits>
 
 #include <heed/core/detail/math.hpp>
+#include <heed/core/detail/scratch.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/parallel.hpp>
+#include <heed/definitions/tensor.hpp>
+#include <heed/kernels/row_kernels.hpp>
 #include <heed/tensor/eigen_views.hpp>
 #include <heed/tensor/overlap.hpp>
 #include <heed/tensor/tensor.hpp>
@@ -110,8 +113,7 @@ View with_rows_last(const View& view) {
 
 // One row at a time. ------------------------------------------------------------------------------
 
-/// One row with its options, ready to be normalized. Differences, exponentials and sums are
-/// doubles, for float rows too.
+/// One row with its options, ready to be normalized.
 template <class T>
 struct Row {
   TensorView<const T, 1> values;
@@ -119,56 +121,85 @@ struct Row {
   bool masked = false;
   double temperature = 1;
 
+  Index count() const { return values.extent(0); }
   bool visible(Index i) const { return !masked || mask(i); }
-  /// (x − max) / temperature: subtracted first, so that large elements lose no precision.
-  double shifted(Index i, double maximum) const {
-    return (static_cast<double>(values(i)) - maximum) / temperature;
-  }
 };
 
-/// The statistics of a row that softmax needs: its largest visible element and Σ exp(shifted).
+/// The statistics of a row: its largest visible element, and the sum of its powers, e^((x − max) /
+/// temperature), over visible elements.
 struct RowSum {
   double maximum = -std::numeric_limits<double>::infinity();
   double sum = 0;
 
   /// No visible element is above −inf: such a row has no distribution.
-  bool empty() const { return maximum == -std::numeric_limits<double>::infinity(); }
+  bool empty() const { return sum == 0; }
   /// A visible element is NaN or +inf: every visible result is NaN.
   bool broken() const { return sum != sum; }
 };
 
-/// The largest visible element; NaN if one is NaN.
+/// Working memory of a row function for one row. Each `Purpose` has memory of its own.
+template <class Purpose, class T>
+T* row_buffer(Index count) {
+  const auto bytes = static_cast<std::size_t>(count) * sizeof(T);
+  return reinterpret_cast<T*>(Scratch::of_this_thread<Purpose>(bytes));
+}
+
+/// Where a row function computes a row of its output: there, unless strides forbid it.
 template <class T>
-double row_maximum(const Row<T>& row) {
-  double maximum = -std::numeric_limits<double>::infinity();
-  for (Index i = 0; i < row.values.extent(0); ++i) {
-    if (!row.visible(i)) continue;
-    const auto value = static_cast<double>(row.values(i));
-    if (value != value) return value;
-    if (value > maximum) maximum = value;
+T* row_memory(const TensorView<T, 1>& out) {
+  return out.stride(0) == 1 ? out.data_handle() : row_buffer<Row<T>, T>(out.extent(0));
+}
+template <class T>
+void write_row(const T* from, const TensorView<T, 1>& out) {
+  if (from == out.data_handle()) return;
+  for (Index i = 0; i < out.extent(0); ++i) out(i) = from[i];
+}
+/// Writes `all` to visible elements and `hidden` to the others.
+template <class T>
+void fill_row(const Row<T>& row, T all, T hidden, T* out) {
+  for (Index i = 0; i < row.count(); ++i) out[i] = row.visible(i) ? all : hidden;
+}
+
+/// Writes (x − max) / temperature to `shifted`, which may be the row itself, with −inf for hidden
+/// elements, and returns the maximum. It is subtracted first, so that large elements lose no
+/// precision.
+template <class T>
+T shift_row(const Row<T>& row, T* shifted) {
+  const T* x = row.values.data_handle();
+  if (row.masked || row.values.stride(0) != 1) {
+    for (Index i = 0; i < row.count(); ++i) {
+      shifted[i] = row.visible(i) ? row.values(i) : -std::numeric_limits<T>::infinity();
+    }
+    x = shifted;
+  }
+  const T maximum = simd::training_kernels<T>().maximum(x, row.count());
+  if (row.temperature == 1) {
+    simd::row_kernels<T>().shift_scale(x, maximum, T{1}, shifted, row.count());
+    return maximum;
+  }
+  for (Index i = 0; i < row.count(); ++i) {
+    const double distance = static_cast<double>(x[i]) - static_cast<double>(maximum);
+    shifted[i] = static_cast<T>(distance / row.temperature);
   }
   return maximum;
 }
 
-/// Maximum and sum of a row; calls `each(i, power)` with every visible element's exp(shifted).
-template <class T, class Each>
-RowSum sum_row(const Row<T>& row, const Each& each) {
-  RowSum result{row_maximum(row), 0};
-  if (result.empty()) return result;
-  if (!(result.maximum <= std::numeric_limits<double>::max())) {
-    return {result.maximum, std::numeric_limits<double>::quiet_NaN()};
+/// The statistics of a row. Writes its shifted elements to `shifted`, see shift_row, and its powers
+/// to `powers`, which may be `shifted`.
+template <class T>
+RowSum sum_row(const Row<T>& row, T* shifted, T* powers) {
+  const auto& kernels = simd::training_kernels<T>();
+  const auto maximum = static_cast<double>(shift_row(row, shifted));
+  RowSum result{maximum, 0};
+  if (maximum == -std::numeric_limits<double>::infinity()) {
+    // NaN is not the maximum, and every difference of −inf is NaN: look for one.
+    for (Index i = 0; i < row.count(); ++i) {
+      if (row.visible(i) && row.values(i) != row.values(i)) result.sum = maximum - maximum;
+    }
+    return result;
   }
-  // Kahan's sum: as accurate for a vocabulary of 200,000 as for a short row.
-  double lost = 0;
-  for (Index i = 0; i < row.values.extent(0); ++i) {
-    if (!row.visible(i)) continue;
-    const double power = detail::exp(row.shifted(i, result.maximum));
-    each(i, power);
-    const double term = power - lost;
-    const double sum = result.sum + term;
-    lost = (sum - result.sum) - term;
-    result.sum = sum;
-  }
+  kernels.exponentials(shifted, T{0}, powers, row.count());
+  result.sum = kernels.sum(powers, row.count());
   return result;
 }
 
@@ -179,7 +210,7 @@ void visit_row_indices(const Extents<Rank>& extents, const Visit& visit) {
   Index count = 1;
   for (std::size_t axis = 0; axis + 1 < Rank; ++axis) count *= extents[axis];
   const Index width = larger(extents[Rank - 1], 1);
-  const Index run = larger(4096 / width, 1);  // rows that a thread takes at a time
+  const Index run = larger(16384 / width, 1);  // rows that a thread takes at a time
   const auto rows_of = [&](Index part) {
     for (Index number = part * run; number < smaller((part + 1) * run, count); ++number) {
       Extents<Rank> at{};
@@ -190,8 +221,8 @@ void visit_row_indices(const Extents<Rank>& extents, const Visit& visit) {
       visit(at, number);
     }
   };
-  constexpr Index nanoseconds = 10;  // for a number
-  parallel_for_if_worth(parts_of(count, run), count * width * nanoseconds, rows_of);
+  const Index nanoseconds = width + 50;  // of a row
+  parallel_for_if_worth(parts_of(count, run), count * nanoseconds, rows_of);
 }
 
 /// Refuses invalid arguments, then calls visit(row, its index, its number) for every row of X's
@@ -246,35 +277,36 @@ auto refuse_axis(const In& in) {
 
 template <class T>
 void softmax_row(const Row<T>& row, const TensorView<T, 1>& out) {
-  const RowSum total =
-      sum_row(row, [&out](Index i, double power) { out(i) = static_cast<T>(power); });
-  for (Index i = 0; i < out.extent(0); ++i) {
-    double weight = 0;
-    if (total.broken()) {
-      weight = row.visible(i) ? total.sum : 0;
-    } else if (row.visible(i) && !total.empty()) {
-      weight = static_cast<double>(out(i)) / total.sum;
-    }
-    out(i) = static_cast<T>(weight);
+  T* const weights = row_memory(out);
+  const RowSum total = sum_row(row, weights, weights);
+  if (total.empty() || total.broken()) {
+    fill_row(row, static_cast<T>(total.sum), T{0}, weights);
+  } else {
+    simd::row_kernels<T>().shift_scale(weights, T{0}, static_cast<T>(1 / total.sum), weights,
+                                       row.count());
   }
+  write_row(weights, out);
 }
 
 template <class T>
 void log_softmax_row(const Row<T>& row, const TensorView<T, 1>& out) {
-  const RowSum total = sum_row(row, [](Index, double) {});
-  const double log_sum = total.broken() ? total.sum : detail::log(total.sum);
-  for (Index i = 0; i < out.extent(0); ++i) {
-    double weight = -std::numeric_limits<double>::infinity();
-    if (row.visible(i) && !total.empty()) weight = row.shifted(i, total.maximum) - log_sum;
-    out(i) = static_cast<T>(weight);
+  constexpr T nothing = -std::numeric_limits<T>::infinity();
+  T* const logs = row_memory(out);
+  const RowSum total = sum_row(row, logs, row_buffer<RowSum, T>(row.count()));
+  if (total.empty() || total.broken()) {
+    fill_row(row, total.empty() ? nothing : static_cast<T>(total.sum), nothing, logs);
+  } else {
+    const auto log_sum = static_cast<T>(detail::log(total.sum));
+    simd::row_kernels<T>().shift_scale(logs, log_sum, T{1}, logs, row.count());
   }
+  write_row(logs, out);
 }
 
 template <class T>
 T log_sum_exp_row(const Row<T>& row) {
-  const RowSum total = sum_row(row, [](Index, double) {});
+  T* const powers = row_buffer<RowSum, T>(row.count());
+  const RowSum total = sum_row(row, powers, powers);
   if (total.empty()) return -std::numeric_limits<T>::infinity();
-  if (total.broken()) return std::numeric_limits<T>::quiet_NaN();
   return static_cast<T>(total.maximum / row.temperature + detail::log(total.sum));
 }
 
@@ -286,10 +318,11 @@ T log_sum_exp_row(const Row<T>& row) {
 /// vector of Eigen's. `out` has the extents of `in` and may be `in`. Masked elements are exactly 0,
 /// and so is a row without visible elements; a visible NaN or +inf makes every visible element of
 /// its row NaN. Relative error at most u · (8 + |x − max|), with a temperature u · (8 + 2 |x − max|
-/// / temperature), where u is 2⁻²⁴ for float and 2⁻⁵³ for double. Throws before the first write:
-/// ShapeError for an `out` of other extents, for one that overlaps `in` without being the same view
-/// and for a mask that does not fit, InvalidArgument for a temperature that is not finite or not
-/// above 0.
+/// / temperature), where u is 2⁻²⁴ for float and 2⁻⁵³ for double; n doubles add u · n / 16, since
+/// sums are doubles too. Weights below the smallest normal number may be 0. Throws before the first
+/// write: ShapeError for an `out` of other extents, for one that overlaps `in` without being the
+/// same view and for a mask that does not fit, InvalidArgument for a temperature that is not finite
+/// or not above 0.
 template <Viewable In, Viewable Out>
 void softmax(const In& in, Out&& out, const detail::RowOptionsFor<In>& options = {}) {
   const auto target = view_of(out);

@@ -84,7 +84,11 @@ HEED_INLINE std::vector<BeamStep> best_steps(const std::vector<Beam>& beams,
                       beams.size());
   }
   log_softmax(logits, logits);
-  std::vector<BeamStep> steps;
+  const auto better = [](const BeamStep& a, const BeamStep& b) {
+    if (a.log_probability != b.log_probability) return a.log_probability > b.log_probability;
+    return a.parent != b.parent ? a.parent < b.parent : a.token < b.token;
+  };
+  std::vector<BeamStep> steps;  // a heap of the best ones: the worst of them is at its front
   for (Index row = 0; row < logits.extent(0); ++row) {
     bool any = false;
     for (Index token = 0; token < logits.extent(1); ++token) {
@@ -92,17 +96,18 @@ HEED_INLINE std::vector<BeamStep> best_steps(const std::vector<Beam>& beams,
       if (own != own) throw_invalid_argument("beam_search: a logit is NaN or +inf");
       if (own == -std::numeric_limits<double>::infinity()) continue;
       any = true;
-      steps.push_back({row, token, beams[static_cast<std::size_t>(row)].log_probability + own});
+      const BeamStep step{row, token, beams[static_cast<std::size_t>(row)].log_probability + own};
+      if (static_cast<Index>(steps.size()) == most) {
+        if (!better(step, steps.front())) continue;
+        std::pop_heap(steps.begin(), steps.end(), better);
+        steps.pop_back();
+      }
+      steps.push_back(step);
+      std::push_heap(steps.begin(), steps.end(), better);
     }
     if (!any) throw_invalid_argument("beam_search: no token can follow");
   }
-  const auto better = [](const BeamStep& a, const BeamStep& b) {
-    if (a.log_probability != b.log_probability) return a.log_probability > b.log_probability;
-    return a.parent != b.parent ? a.parent < b.parent : a.token < b.token;
-  };
-  const Index kept = std::min(most, static_cast<Index>(steps.size()));
-  std::partial_sort(steps.begin(), steps.begin() + kept, steps.end(), better);
-  steps.resize(static_cast<std::size_t>(kept));
+  std::sort_heap(steps.begin(), steps.end(), better);
   return steps;
 }
 
