@@ -5,7 +5,9 @@
 
 #include <heed/core/bfloat16.hpp>
 #include <heed/generation/generate.hpp>
+#include <heed/layers/positions.hpp>
 #include <heed/masks/intervals.hpp>
+#include <heed/masks/tokens.hpp>
 
 #include "laws/layer_laws.hpp"
 #include "support/bfloat16_cases.hpp"
@@ -390,6 +392,62 @@ TEST(Session, WhatFailsLeavesItAsItWas) {
   auto copy = before;
   const std::vector<Index> next = {3, 4};
   EXPECT_TRUE(same_bits(session.step(next), copy.step(next)));
+}
+
+TEST(Session, ReadsATreeOfDraftsAtTheDepthsOfItsNodes) {
+  const std::vector<Index> parents = {-1, 0, 0, 1, -1, 3}, path = {0, 1, 3, 5};
+  auto text = some_tokens(37, 11);
+  const auto nodes = some_tokens(6, 12);
+  auto all = text;
+  all.insert(all.end(), nodes.begin(), nodes.end());
+  const masks::Tree tree(37, parents);
+  for (const auto& options : {gpt(), llama()}) {
+    const auto model = made<float>(options);
+    const auto positions = positions_of(tree, {1, 43});
+    const auto whole = model.forward(rows_of({all}), tree, positions);
+    for (const Index page_size : {0, 16}) {
+      Session<float> session(model, {.page_size = page_size});
+      session.prefill(text);
+      const auto logits = session.logits(nodes, tree);
+      EXPECT_TRUE(same_bits(logits, Tensor<float, 3>::copy_of(whole.view().slice(1, 37, 43))));
+      session.truncate(0, 37);
+      std::vector<Index> accepted;
+      for (const Index node : path) accepted.push_back(nodes[static_cast<std::size_t>(node)]);
+      const auto alone = session.logits(accepted);
+      for (std::size_t i = 0; i < path.size(); ++i) {
+        for (Index token = 0; token < 23; ++token) {
+          EXPECT_NEAR(logits(0, path[i], token), alone(0, static_cast<Index>(i), token), 1e-4f);
+        }
+      }
+    }
+  }
+}
+
+TEST(Session, TakesTheMaskAndPositionsOfACall) {
+  const auto model = made<float>(llama());
+  Session<float> session(model, {.batch = 2, .max_length = 64, .page_size = 16});
+  const auto a = some_tokens(9, 1), b = some_tokens(9, 2);
+  const auto tokens = rows_of({a, b});
+  Tensor<Index, 2> places({2, 9});
+  for (Index i = 0; i < 18; ++i) places.data()[i] = i % 9 < 4 ? i % 9 : 3 * (i % 9) + i / 9;
+  const Positions positions(places);
+  const auto mask = masks::Causal{} & masks::last_n(5);
+  const auto whole = model.forward(tokens, mask, positions);
+  const auto at = [&](Index first, Index last) {
+    return session.logits(Tokens::copy_of(tokens.view().slice(1, first, last)), mask, positions);
+  };
+  EXPECT_TRUE(same_bits(at(0, 4), Tensor<float, 3>::copy_of(whole.view().slice(1, 0, 4))));
+  const auto before = session;
+  const Positions few(Tensor<Index, 2>({1, 8}));
+  EXPECT_THROW(session.logits(Tokens({2, 5}), mask, few), ShapeError) << "a column lacks one";
+  const masks::Tree other(4, {-1});
+  EXPECT_THROW(session.logits(Tokens({2, 5}), other), ShapeError) << "four nodes too few";
+  EXPECT_EQ(session.length(0), 4);
+  EXPECT_TRUE(same_bits(at(4, 9), Tensor<float, 3>::copy_of(whole.view().slice(1, 4, 9))));
+  auto plain = before, again = before;
+  EXPECT_TRUE(
+      same_bits(plain.logits(Tokens({2, 5})), again.logits(Tokens({2, 5}), masks::Causal{})))
+      << "for one call alone";
 }
 
 TEST(Session, OfOneThatHasBeenMovedFromNothingCanBeAsked) {

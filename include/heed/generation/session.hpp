@@ -16,8 +16,10 @@
 #include <heed/core/error.hpp>
 #include <heed/layers/cached_attention.hpp>
 #include <heed/layers/multi_head_attention.hpp>
+#include <heed/layers/positions.hpp>
 #include <heed/masks/intervals.hpp>
 #include <heed/masks/mask.hpp>
+#include <heed/masks/tokens.hpp>
 #include <heed/models/language_model.hpp>
 
 namespace heed {
@@ -39,7 +41,7 @@ struct SessionOptions {
   /// Over positions within a sequence, the same mask for every sequence: reorder() moves them. Keys
   /// are seen by the tokens that come with them or later: under a mask that lets a token see later
   /// ones, such as a Prefix, those that it may see must come in the same call. Tokens stand at
-  /// their places in the sequence: nodes of a Tree would need others.
+  /// their places in the sequence; for a Tree, whose nodes do not, see Session::logits.
   Mask mask = masks::Causal{};
 };
 
@@ -159,15 +161,26 @@ class Session {
   }
   /// The logits after every one of the next tokens, (batch, tokens, vocabulary). Never slides:
   /// tokens without room are a ShapeError, whatever `slide` is.
-  Tensor<T, 3> logits(const Tokens& tokens);
-  /// The same with a list of any integers, for a session of one sequence.
-  template <detail::ListOf<Index> List>
-  requires(!Viewable<const List> ||
-           ViewOf<const List>::rank() == 1) Tensor<T, 3> logits(const List& tokens) {
-    return logits(Tokens({1, static_cast<Index>(tokens.size())}, tokens));
+  Tensor<T, 3> logits(const Tokens& tokens) { return logits(tokens, options_.mask); }
+  /// The same under another mask, for this call alone. It and `positions` are over whole sequences,
+  /// with the tokens of earlier calls. Throws ShapeError where they do not fit these.
+  Tensor<T, 3> logits(const Tokens& tokens, const Mask& mask, const Positions& positions = {});
+  /// The same for nodes of a tree of drafts, each at its place in its own text. Only one branch of
+  /// a tree can stay: truncate the sequence to the text, and read the accepted tokens.
+  Tensor<T, 3> logits(const Tokens& nodes, const masks::Tree& tree) {
+    const Index tokens = detail::sum_or_most(length(), nodes.extent(1));
+    return logits(nodes, tree, positions_of(tree, {1, tokens}));
   }
-  Tensor<T, 3> logits(std::initializer_list<Index> tokens) {
-    return logits(std::span(tokens.begin(), tokens.size()));
+  /// The same with a list of any integers, for a session of one sequence.
+  template <detail::ListOf<Index> List, class... More>
+  requires(!Viewable<const List> ||
+           ViewOf<const List>::rank() == 1) Tensor<T, 3> logits(const List& tokens,
+                                                                const More&... more) {
+    return logits(Tokens({1, static_cast<Index>(tokens.size())}, tokens), more...);
+  }
+  template <class... More>
+  Tensor<T, 3> logits(std::initializer_list<Index> tokens, const More&... more) {
+    return logits(std::span(tokens.begin(), tokens.size()), more...);
   }
 
   /// Replaces sequence i by a copy of sequence parents[i], a list of any integers, for all i at
@@ -192,6 +205,7 @@ class Session {
   struct Ragged {
     Tokens tokens;  // (1, all of them)
     std::vector<Index> counts;
+    bool last = false;  // only the logits after the last token of each sequence are wanted
   };
 
   void check_item(Index item) const {
@@ -233,7 +247,8 @@ class Session {
   /// Reads tokens and returns `finish(logits)` of the logits (1, tokens, vocabulary) after all of
   /// them, or after the last ones of their sequences.
   template <class Finish>
-  auto advance(const Ragged& next, bool last, const Finish& finish) {
+  auto advance(const Ragged& next, const Mask& mask, const Positions& positions,
+               const Finish& finish) {
     std::vector<typename KeyValueCache<T, Stored>::Ends> ends;
     for (const auto& cache : caches_) ends.push_back(cache.ends());
     detail::OnFailure step_back([&] {
@@ -242,7 +257,7 @@ class Session {
         texts_[item].resize(static_cast<std::size_t>(lengths_[item]));
       }
     });
-    auto x = hidden(next.tokens, next.counts, last);
+    auto x = hidden(next, mask, positions);
     if (model_->norm) x = model_->norm->forward(x);
     auto result = finish(model_->head.forward(x, model_->input.embedding));
     const Index* token = next.tokens.data();
@@ -254,27 +269,30 @@ class Session {
     return result;
   }
   /// The output of the last block, (1, tokens, model_dim); advances the caches.
-  Tensor<T, 3> hidden(const Tokens& tokens, const std::vector<Index>& counts, bool last) {
-    auto x = embedded(tokens, counts);
-    if (last && caches_.empty()) return detail::rows_of_sequences(x, counts, true);
+  Tensor<T, 3> hidden(const Ragged& next, const Mask& mask, const Positions& positions) {
+    const auto& counts = next.counts;
+    auto x = embedded(next, positions);
+    if (next.last && caches_.empty()) return detail::rows_of_sequences(x, counts, true);
     for (std::size_t i = 0; i < caches_.size(); ++i) {
       const auto& block = model_->blocks[i];
-      if (last && i + 1 == caches_.size()) {
-        return last_tokens_forward(block, x, counts, caches_[i], options_.mask);
+      if (next.last && i + 1 == caches_.size()) {
+        return last_tokens_forward(block, x, counts, caches_[i], mask);
       }
       x = block.forward_around(std::move(x), [&](const Tensor<T, 3>& in) {
-        return cached_attention(block.attention, in, counts, caches_[i], options_.mask);
+        return cached_attention(block.attention, in, counts, caches_[i], mask, positions);
       });
     }
     return x;
   }
-  Tensor<T, 3> embedded(const Tokens& tokens, const std::vector<Index>& counts) const {
+  Tensor<T, 3> embedded(const Ragged& next, const Positions& positions) const {
+    const Tokens& tokens = next.tokens;
     auto x = Tensor<T, 3>::uninitialized({1, tokens.size(), model_->options.block.model_dim});
     Index row = 0;
     for (Index item = 0; item < batch(); ++item) {
-      const Index count = counts[static_cast<std::size_t>(item)];
+      const Index count = next.counts[static_cast<std::size_t>(item)];
       const auto own = Tokens::copy_of(tokens.view().slice(1, row, row + count));
-      const auto part = model_->input.forward(own, length(item));
+      const auto at = positions.row(item).columns(length(item), count);
+      const auto part = model_->input.forward(own, at);
       std::copy_n(part.data(), part.size(), x.data() + row * x.extent(2));
       row += count;
     }
@@ -303,8 +321,9 @@ template <ModelScalar T, class Stored>
 Tensor<T, 2> Session<T, Stored>::prefill(std::span<const std::vector<Index>> tokens) {
   check_batch(tokens);
   if (options_.slide > 0 && !fits(tokens)) return slide(tokens);
-  const auto next = flattened(tokens);
-  return advance(next, true, [&](const Tensor<T, 3>& logits) {
+  auto next = flattened(tokens);
+  next.last = true;
+  return advance(next, options_.mask, {}, [&](const Tensor<T, 3>& logits) {
     const Index vocabulary = logits.extent(2);
     Tensor<T, 2> result({batch(), vocabulary});
     const T* from = logits.data();
@@ -318,14 +337,15 @@ Tensor<T, 2> Session<T, Stored>::prefill(std::span<const std::vector<Index>> tok
 }
 
 template <ModelScalar T, class Stored>
-Tensor<T, 3> Session<T, Stored>::logits(const Tokens& tokens) {
+Tensor<T, 3> Session<T, Stored>::logits(const Tokens& tokens, const Mask& mask,
+                                        const Positions& positions) {
   std::vector<std::vector<Index>> rows;
   for (Index item = 0; item < tokens.extent(0); ++item) {
     const Index* row = tokens.data() + item * tokens.extent(1);
     rows.emplace_back(row, row + tokens.extent(1));
   }
   check_batch(rows);
-  return advance(flattened(rows), false, [&](Tensor<T, 3>&& logits) {
+  return advance(flattened(rows), mask, positions, [&](Tensor<T, 3>&& logits) {
     const Index vocabulary = logits.extent(2);
     return std::move(logits).reshaped(Extents<3>{batch(), tokens.extent(1), vocabulary});
   });
