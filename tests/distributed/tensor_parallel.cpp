@@ -46,6 +46,9 @@ TEST(TensorParallel, EveryKindOfModelHasTheLogitsOfOneProcess) {
     expect_same_logits(model, tensor_parallel(*world(), model));
   };
   check(LanguageModelOptions::llama(block));
+  block.softcap = 3;
+  block.sinks = true;
+  block.window = 4;
   block.query_key_norm = NormKind::rms;
   block.positions = PositionKind::alibi;
   check({.tied_head = false, .block = block});
@@ -112,6 +115,8 @@ TEST(TensorParallel, AnotherModelOfOneRankIsRefusedOnAll) {
   expect(settings, changed([](auto& o) { o.block.norm_before = false; }));
   expect(settings, changed([](auto& o) { o.block.norm_epsilon = 1e-4; }));
   expect(settings, changed([](auto& o) { o.block.positions = PositionKind::alibi; }));
+  expect(settings, changed([](auto& o) { o.block.softcap = 3; }));
+  expect(settings, changed([](auto& o) { o.block.window = 3; }));
   expect(settings, changed([](auto& o) { o.block.rotary.low_frequencies.factor = 8; }));
   expect(settings, changed([](auto& o) { o.block.rotary.divisors = {8}; }));
   expect("a projection to queries 8 outputs and biases, products 2",

@@ -159,6 +159,29 @@ TEST(Session, AnyChunksEqualOnePass) {
   expect_any_chunks_equal_one_pass<float>(other, false);
   other.block.positions = PositionKind::none;
   expect_any_chunks_equal_one_pass<float>(other, true);
+  other.block.softcap = 2;
+  other.block.sinks = true;
+  other.block.window = 30;
+  expect_any_chunks_equal_one_pass<float>(other, true);
+}
+
+/// Layers that see a window between others that see all, as in Gemma 2.
+TEST(Session, LayersKeepMasksOfTheirOwn) {
+  auto model = made<float>(llama());
+  const auto whole = model.forward(rows_of({some_tokens(90, 5)}), masks::Causal{});
+  model.blocks[1].attention.own_mask = masks::last_n(7);
+  const auto tokens = some_tokens(90, 5);
+  const auto windowed = model.forward(rows_of({tokens}), masks::Causal{});
+  EXPECT_TRUE(same_bits(Tensor<float, 3>::copy_of(windowed.view().slice(1, 0, 7)),
+                        Tensor<float, 3>::copy_of(whole.view().slice(1, 0, 7))));
+  EXPECT_NE(windowed(0, 7, 0), whole(0, 7, 0));
+  Session<float> session(model, {.page_size = 16});
+  session.prefill(std::span(tokens).first(60));
+  EXPECT_TRUE(same_bits(session.logits(std::span(tokens).subspan(60)),
+                        Tensor<float, 3>::copy_of(windowed.view().slice(1, 60, 90))));
+  auto narrow = model.options;
+  narrow.block.window = 7;
+  EXPECT_TRUE(made<float>(narrow).blocks[0].attention.own_mask);
 }
 
 /// Attention rounds keys and values as a cache of bfloat16 does.

@@ -2,7 +2,9 @@
 #include <heed/layers/multi_head_attention.hpp>
 
 #include <cmath>
+#include <limits>
 #include <string>
+#include <vector>
 
 #include <heed/masks.hpp>
 #include <heed/tensor/copy.hpp>
@@ -103,6 +105,52 @@ TEST(MultiHeadAttention, KeepsTheLawsWithABiasThatIsLearned) {
   EXPECT_THROW(
       maker({.model_dim = 6, .positions = PositionKind::relative, .relative_reach = 0})(float{}),
       InvalidArgument);
+}
+
+TEST(MultiHeadAttention, KeepsTheLawsWithSoftcapSinksAndWindow) {
+  auto names = separate_names;
+  names.insert(names.end() - 2, "sinks");
+  const MultiHeadAttentionOptions options{.model_dim = 6,
+                                          .heads = 2,
+                                          .head_dim = 4,
+                                          .scale = 2.5,
+                                          .softcap = 1.5,
+                                          .sinks = true,
+                                          .window = 3,
+                                          .positions = PositionKind::rotary};
+  check_layer_laws(maker(options), {2, 7, 6}, names, false, MaskedCall{masks::Padding({7, 5})});
+  auto both = options;
+  both.positions = PositionKind::relative;
+  both.relative_reach = 4;
+  names.insert(names.end() - 3, "relative_bias");
+  check_layer_laws(maker(both), {2, 7, 6}, names, false, MaskedCall{masks::Causal{}});
+}
+
+/// The options mean what they mean in a call of attention, in every kind of pass.
+TEST(MultiHeadAttention, SoftcapSinksAndOwnMaskAreThoseOfACall) {
+  auto layer = maker({.model_dim = 6, .heads = 2, .softcap = 0.5, .sinks = true})(double{});
+  scatter_parameters(layer, 7);
+  layer.own_mask = masks::last_n(3) | masks::first_n(1);
+  Random random(8);
+  Tensor<double, 3> x({2, 9, 6});
+  for (double& value : x) value = 3 * random.normal();
+  const auto in = layer.inputs(x, x, x);
+  const auto heads = [](const auto& rows) { return rows.view().split(2, 3).permute({0, 2, 1, 3}); };
+  const std::vector<double> sinks(layer.score_bias.sinks->begin(), layer.score_bias.sinks->end());
+  const auto mask = masks::Causal{} & (masks::last_n(3) | masks::first_n(1));
+  Tensor<double, 3> context({2, 9, 6});
+  const AttentionOptions<double> call{.softcap = 0.5, .sinks = sinks};
+  attention(heads(in.queries), heads(in.keys), heads(in.values), mask,
+            context.view().split(2, 3).permute({0, 2, 1, 3}), call);
+  const auto expected = layer.out.forward(context);
+  EXPECT_TRUE(same_bits(layer.forward(x, masks::Causal{}), expected));
+  MultiHeadAttention<double>::Saved saved;
+  EXPECT_TRUE(same_bits(layer.forward(x, masks::Causal{}, saved), expected));
+  EXPECT_TRUE(same_bits(layer.weights(x, x, masks::Causal{}),
+                        attention_weights(heads(in.queries), heads(in.keys), mask, call)));
+  Tensor<double, 3> packed({1, 18, 6}, x);
+  const auto texts = layer.forward_packed(packed, PackedOffsets({0, 9, 18}), masks::Causal{});
+  EXPECT_TRUE(std::equal(texts.begin(), texts.end(), expected.begin()));
 }
 
 TEST(MultiHeadAttention, TheLastTokensOfATextMeetAllOfItAsInTheWhole) {
@@ -450,6 +498,9 @@ TEST(MultiHeadAttentionOptions, RefusesWhatCannotBe) {
         {.model_dim = 10, .heads = 3},
         {.model_dim = 12, .heads = 4, .kv_heads = 3},
         {.model_dim = 12, .heads = 0},
+        {.model_dim = 12, .softcap = -1},
+        {.model_dim = 12, .softcap = std::numeric_limits<double>::infinity()},
+        {.model_dim = 12, .window = -1},
         {.model_dim = 12, .heads = 2, .kdim = 5, .fused = true}}) {
     EXPECT_THROW(detail::completed(bad), InvalidArgument);
   }

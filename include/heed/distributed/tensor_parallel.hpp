@@ -163,6 +163,9 @@ class ModelPart {
       throw_invalid_argument(options.kv_heads, " key heads for ", ranks_.size(),
                              " ranks: each takes one or more");
     }
+    if (layer.own_mask && layer.own_mask->depends_on_head()) {
+      throw_invalid_argument("own_mask depends on the head, and each rank counts its heads anew");
+    }
     const auto& query = layer.projections.query;
     if (!query || !query->weight.empty()) return;
     for (Index rank = 0; rank < ranks_.size(); ++rank) {
@@ -222,6 +225,7 @@ class ModelPart {
     };
     if (bias.relative) keep_heads(*bias.relative);
     if (!bias.slopes.empty()) keep_heads(bias.slopes);
+    if (bias.sinks) keep_heads(*bias.sinks);
     return query_columns;
   }
   /// Three layers in place of a fused one.

@@ -41,7 +41,10 @@ struct BlockOptions {
   std::optional<NormKind> query_key_norm = {};  // of each head's queries and keys
   /// Learned and sinusoidal positions are added by a model before its first block, not by a block.
   PositionKind positions = PositionKind::learned;
-  RotaryOptions rotary = {};     // where positions are rotary
+  RotaryOptions rotary = {};  // where positions are rotary
+  double softcap = 0;         // of scores, sinks and window: see MultiHeadAttentionOptions
+  bool sinks = false;
+  Index window = 0;              // not of cross-attention
   Index relative_reach = 128;    // where positions are relative: longer distances count as this one
   double dropout = 0;            // after attention, inside and after the feed-forward part
   double attention_dropout = 0;  // of the weights
@@ -59,6 +62,9 @@ inline MultiHeadAttentionOptions attention_options(const BlockOptions& options) 
           .fused = options.fused_projection,
           .query_key_norm = options.query_key_norm,
           .norm_epsilon = options.norm_epsilon,
+          .softcap = options.softcap,
+          .sinks = options.sinks,
+          .window = options.window,
           .positions = options.positions,
           .rotary = options.rotary,
           .relative_reach = options.relative_reach,
@@ -68,6 +74,7 @@ inline MultiHeadAttentionOptions attention_options(const BlockOptions& options) 
 inline MultiHeadAttentionOptions cross_attention_options(const BlockOptions& options) {
   auto cross = attention_options(options);
   cross.positions = PositionKind::none;
+  cross.window = 0;
   cross.fused = false;
   cross.top_left = true;
   return cross;

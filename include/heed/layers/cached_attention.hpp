@@ -191,7 +191,9 @@ Tensor<T, 3> cached_attention(const MultiHeadAttention<T>& layer, const Tensor<T
   detail::rotate_new_rows(layer, queries, counts, cache, positions);
   detail::append_tokens(layer, std::move(keys), values, counts, cache, positions);
   auto context = Tensor<T, 3>::uninitialized(queries.extents());
-  if (x.extent(1) > 0) detail::attend_new_tokens(layer, queries, counts, cache, mask, context);
+  if (x.extent(1) > 0) {
+    detail::attend_new_tokens(layer, queries, counts, cache, layer.seen(mask), context);
+  }
   return layer.out.forward(context);
 }
 

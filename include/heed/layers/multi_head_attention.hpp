@@ -47,8 +47,9 @@ struct AttentionInputs {
   Tensor<T, 3> queries, keys, values;
 };
 
-/// A bias that attention adds to its scores, by the distance of a key from its query: learned
-/// (Shaw et al. 2018, Raffel et al. 2020), or ALiBi's fixed slopes (Press et al. 2022).
+/// What attention adds to its scores: a bias by the distance of a key from its query, learned (Shaw
+/// et al. 2018, Raffel et al. 2020) or ALiBi's fixed slopes (Press et al. 2022), and learned sinks,
+/// one more score for each head, without a value.
 template <ModelScalar T>
 struct ScoreBias {
   ScoreBias() = default;
@@ -57,32 +58,39 @@ struct ScoreBias {
       relative.emplace(Extents<2>{options.heads, 2 * options.relative_reach + 1});
     }
     if (options.positions == PositionKind::alibi) slopes = alibi_slopes<T>(options.heads);
+    if (options.sinks) sinks.emplace(Extents<1>{options.heads});
   }
 
   /// Sets the bias in options of attention, which refer to the numbers here.
   void apply(AttentionOptions<T>& call) const {
     if (relative) call.relative_bias = relative->view();
     call.alibi_slopes = OwnedArray<T>::borrowed(slopes);
+    if (sinks) call.sinks = OwnedArray<T>::borrowed(*sinks);
   }
-  /// Options with which a backward pass writes the gradient of the learned bias to `buffer`.
-  GradientOptions<T> gradient_options(Tensor<T, 2>& buffer) const {
+  /// Options with which a backward pass writes the gradients of what is learned to `buffer`.
+  GradientOptions<T> gradient_options(ScoreBias& buffer) const {
     GradientOptions<T> wanted;
-    if (!relative) return wanted;
-    buffer = Tensor<T, 2>(relative->extents());
-    wanted.grad_relative_bias = buffer.view();
+    if (relative) wanted.grad_relative_bias = buffer.relative.emplace(relative->extents()).view();
+    if (sinks) wanted.grad_sinks = buffer.sinks.emplace(sinks->extents());
     return wanted;
   }
-  void accumulate(const Tensor<T, 2>& buffer, ScoreBias& gradients) const {
-    if (!relative) return;
-    simd::row_kernels<T>().add(buffer.data(), gradients.relative->data(), buffer.size());
+  void accumulate(const ScoreBias& buffer, ScoreBias& gradients) const {
+    const auto add = [](const auto& from, auto& to) {
+      if (from) simd::row_kernels<T>().add(from->data(), to->data(), from->size());
+    };
+    add(buffer.relative, gradients.relative);
+    add(buffer.sinks, gradients.sinks);
   }
 
-  static auto members(auto& bias) { return Members{member("relative_bias", bias.relative)}; }
+  static auto members(auto& bias) {
+    return Members{member("relative_bias", bias.relative), member("sinks", bias.sinks)};
+  }
 
   /// (heads, 2 · reach + 1), a number for each distance key − query = −reach … reach; distances
   /// beyond use the ends. Starts at 0. `relative_bias(table, buckets)` makes one from T5's table.
   std::optional<Tensor<T, 2>> relative;
-  Tensor<T, 1> slopes;  // one a head
+  Tensor<T, 1> slopes;                // one a head
+  std::optional<Tensor<T, 1>> sinks;  // one a head; start at 0
 };
 
 /// Self-attention (tokens over themselves) or cross-attention (over other tokens), under any mask:
@@ -122,6 +130,7 @@ struct MultiHeadAttention {
       rotary.emplace(options.rotary, options.head_dim);
     }
     if (options.dropout > 0) stream = random.bits();
+    if (options.window > 0) own_mask = masks::SlidingWindow{options.window - 1, masks::unbounded};
   }
   MultiHeadAttention(Index model_dim, Index heads, Random& random = detail::expect_random<T>())
       : MultiHeadAttention({.model_dim = model_dim, .heads = heads}, random) {}
@@ -156,7 +165,7 @@ struct MultiHeadAttention {
                  Tensor<T, Rank>& weights) const {
     const auto in = inputs(query, key, value);
     weights = detail::all_or_mean<Rank>(
-        attention_weights(heads_of(in.queries), heads_of(in.keys), mask, kernel_options()));
+        attention_weights(heads_of(in.queries), heads_of(in.keys), seen(mask), kernel_options()));
     return attend(in.queries, in, mask);
   }
   Output forward(Input x, const Mask& mask, Saved& saved) const {
@@ -327,17 +336,20 @@ struct MultiHeadAttention {
           .probability = static_cast<float>(options.dropout), .seed = *noise.seed, .layer = stream};
     }
     if (options.scale) call.scale = static_cast<T>(*options.scale);
+    call.softcap = static_cast<T>(options.softcap);
     call.products = products;
     score_bias.apply(call);
     return call;
   }
+  /// The mask of a call together with the layer's own.
+  Mask seen(const Mask& mask) const { return own_mask ? Mask(mask & *own_mask) : mask; }
   /// All weights of attention, (batch, heads, queries, keys), for inspection.
   Tensor<T, 4> weights(const Input& query, const Input& key, const Mask& mask,
                        const Positions& positions = {}) const {
     auto q = queries(query), k = keys(key);
     if (rotary) rotary->apply(heads_of(q), of_queries(positions, query, key));
     if (rotary) rotary->apply(heads_of(k), positions);
-    return attention_weights(heads_of(q), heads_of(k), mask, kernel_options());
+    return attention_weights(heads_of(q), heads_of(k), seen(mask), kernel_options());
   }
 
   /// Lays the weights out for inference; see Linear::pack.
@@ -361,6 +373,9 @@ struct MultiHeadAttention {
   /// The stream of dropout's random numbers, different in every layer; 0 in one without dropout.
   std::uint32_t stream = 0;
   Products products = Products::exact;  // of queries, keys and values; see set_products
+  /// A mask of the layer itself: a query sees what this and the mask of a call allow. A window in
+  /// every other layer: `model.blocks[i].attention.own_mask = masks::last_n(512)`.
+  std::optional<Mask> own_mask;
 
  private:
   static constexpr const char* name = "MultiHeadAttention";
@@ -373,7 +388,7 @@ struct MultiHeadAttention {
   Output attend(const Tensor<T, 3>& rows, const AttentionInputs<T>& in, const Mask& mask,
                 Index first = 0) const {
     auto context = Tensor<T, 3>::uninitialized(rows.extents());
-    attention(heads_of(rows), heads_of(in.keys), heads_of(in.values), mask, heads_of(context),
+    attention(heads_of(rows), heads_of(in.keys), heads_of(in.values), seen(mask), heads_of(context),
               kernel_options(Noise{}, first));
     return out.forward(context);
   }
@@ -391,7 +406,7 @@ struct MultiHeadAttention {
                        const Noise& noise, Saved& saved) const {
     saved.query = std::move(query);
     saved.inputs = inputs(saved.query, key_of(saved), value_of(saved), positions, &saved);
-    saved.mask = mask;
+    saved.mask = seen(mask);
     saved.positions = positions;
     saved.noise = noise;
     const auto rows = saved.inputs.queries.extents();
@@ -401,7 +416,7 @@ struct MultiHeadAttention {
     auto call = kernel_options(saved.noise);
     call.log_sum_exp = saved.log_sum_exp;
     with_inputs(saved, [&](const auto& in) {
-      attention(heads_of(in.queries), heads_of(in.keys), heads_of(in.values), mask,
+      attention(heads_of(in.queries), heads_of(in.keys), heads_of(in.values), *saved.mask,
                 heads_of(saved.context), call);
     });
     return out.forward(saved.context);
@@ -461,7 +476,7 @@ struct MultiHeadAttention {
                        const TensorView<T, 3>& queries, const TensorView<T, 3>& keys,
                        const TensorView<T, 3>& values) const {
     const auto grad_context = out.backward(grad, saved.context, gradients.out);
-    Tensor<T, 2> grad_bias;
+    ScoreBias<T> grad_bias;
     const auto wanted = score_bias.gradient_options(grad_bias);
     with_inputs(saved, [&](const auto& in) {
       attention_backward(heads_of(in.queries), heads_of(in.keys), heads_of(in.values), *saved.mask,
@@ -507,7 +522,7 @@ auto MultiHeadAttention<T>::forward_packed(const Input& x, const PackedOffsets& 
   }
   const auto in = inputs(x, x, x, positions);
   auto context = Tensor<T, 3>::uninitialized(in.queries.extents());
-  packed_attention(heads_of(in.queries), heads_of(in.keys), heads_of(in.values), texts, mask,
+  packed_attention(heads_of(in.queries), heads_of(in.keys), heads_of(in.values), texts, seen(mask),
                    heads_of(context), kernel_options());
   return out.forward(context);
 }
