@@ -123,6 +123,75 @@ TEST(CrossEntropy, GradientsAreDifferenceQuotients) {
   }
 }
 
+/// Shares of one class alone are that class, with smoothing too.
+TEST(CrossEntropy, SharesOfOneClassAreTheClass) {
+  const auto logits = random_logits<double>(6, 40, 3, 21);
+  const std::vector<Index> targets = {3, 0, 39, 7, 7, 1};
+  Tensor<double, 2> shares({6, 40});
+  for (std::size_t i = 0; i < 6; ++i) shares(static_cast<Index>(i), targets[i]) = 1;
+  for (const double smoothing : {0.0, 0.3, 1.0}) {
+    const CrossEntropyOptions options{.label_smoothing = smoothing};
+    const auto of_classes = cross_entropy(logits, targets, options);
+    const auto of_shares = cross_entropy(logits, shares, options);
+    EXPECT_NEAR(of_shares.loss, of_classes.loss, 1e-13);
+    EXPECT_EQ(cross_entropy_loss(logits, shares, options), of_shares.loss);
+    for (Index i = 0; i < logits.size(); ++i) {
+      EXPECT_NEAR(of_shares.grad_logits.data()[i], of_classes.grad_logits.data()[i], 1e-15);
+    }
+  }
+}
+
+TEST(CrossEntropy, GradientsOfSharesAreDifferenceQuotients) {
+  auto logits = random_logits<double>(3, 5, 2, 2);
+  Tensor<double, 2> shares({3, 5});
+  Random random(9);
+  for (Index i = 0; i < 10; ++i) shares.data()[i] = random.uniform();  // no sum of 1; the last: 0
+  const CrossEntropyOptions options{.label_smoothing = 0, .divisor = 7};
+  const auto gradient = cross_entropy(logits, shares, options).grad_logits;
+  for (Index i = 0; i < logits.size(); ++i) {
+    const double value = logits.data()[i], h = 1e-4;
+    logits.data()[i] = value + h;
+    const double above = cross_entropy_loss(logits, shares, options);
+    logits.data()[i] = value - h;
+    const double below = cross_entropy_loss(logits, shares, options);
+    logits.data()[i] = value;
+    EXPECT_NEAR(gradient.data()[i], (above - below) / (2 * h), 1e-9);
+  }
+  logits(2, 0) = NAN;
+  EXPECT_TRUE(std::isfinite(cross_entropy_loss(logits, shares, options))) << "not read";
+}
+
+TEST(CrossEntropy, SharesAtTheLimits) {
+  Tensor<float, 2> logits({1, 3}, {0, -float(infinity), 1});
+  const Tensor<float, 2> outside({1, 3}, {0.5f, 0, 0.5f}), inside({1, 3}, {0.5f, 0.25f, 0.25f});
+  const auto finite = cross_entropy(logits, outside);
+  EXPECT_TRUE(std::isfinite(finite.loss));
+  EXPECT_EQ(finite.grad_logits(0, 1), 0);
+  EXPECT_EQ(cross_entropy_loss(logits, inside), infinity);
+  EXPECT_EQ(cross_entropy(logits, inside).grad_logits(0, 1), -0.25f);
+  logits.fill(-float(infinity));
+  const auto empty = cross_entropy(logits, inside);
+  EXPECT_EQ(empty.loss, infinity);
+  for (Index i = 0; i < 3; ++i) EXPECT_EQ(empty.grad_logits(0, i), -inside(0, i));
+  logits(0, 1) = NAN;
+  const auto broken = cross_entropy(logits, inside);
+  EXPECT_TRUE(std::isnan(broken.loss));
+  for (const float value : broken.grad_logits) EXPECT_TRUE(std::isnan(value));
+  EXPECT_EQ(cross_entropy_loss(Tensor<float, 2>({0, 3}), Tensor<float, 2>({0, 3})), 0);
+  EXPECT_EQ(cross_entropy_loss(Tensor<float, 2>({3, 0}), Tensor<float, 2>({3, 0})), 0);
+}
+
+TEST(CrossEntropy, RefusesSharesThatAreNone) {
+  const auto logits = random_logits<double>(2, 3, 1, 7);
+  for (const double bad : {-0.5, infinity, double(NAN)}) {
+    const Tensor<double, 2> shares({2, 3}, {1, 0, 0, 0, 0, bad});
+    EXPECT_THROW(cross_entropy(logits, shares), InvalidArgument) << bad;
+    EXPECT_THROW(cross_entropy_loss(logits, shares), InvalidArgument) << bad;
+  }
+  EXPECT_THROW(cross_entropy(logits, Tensor<double, 2>({2, 4})), ShapeError);
+  EXPECT_THROW(cross_entropy(logits, logits, {.divisor = -1}), InvalidArgument);
+}
+
 TEST(CrossEntropy, IgnoredTargetsAreAbsent) {
   auto logits = random_logits<float>(4, 6, 1, 3);
   const std::vector<Index> targets = {1, -100, 5, -100};

@@ -17,6 +17,7 @@
 #include <heed/core/parallel.hpp>
 #include <heed/definitions/tensor.hpp>
 #include <heed/kernels/row_kernels.hpp>
+#include <heed/tensor/rows.hpp>
 #include <heed/tensor/tensor.hpp>
 #include <heed/tensor/view.hpp>
 #include <heed/tensor/view_of.hpp>
@@ -84,22 +85,26 @@ template <class X>
 concept WholeNumbers = Viewable<const X> && std::integral<ValueOf<const X>>;
 template <class Targets, std::size_t Rank>
 concept TargetsOf = WholeNumbers<Targets> &&(ViewOf<const Targets>::rank() + 1 == Rank);
+template <class Targets, class Logits>
+concept SharesOf = Viewable<const Targets> && Scalar<ValueOf<const Targets>> &&
+    std::same_as<ValueOf<const Targets>, ValueOf<const Logits>> &&
+    (ViewOf<const Targets>::rank() == ViewOf<const Logits>::rank());
 
 template <class Logits, class Targets>
 constexpr bool expect_targets() {
   constexpr bool expected = TargetsOf<Targets, ViewOf<const Logits>::rank()>;
   static_assert(expected,
                 "targets are whole numbers, the class of each position: they have the axes of the "
-                "logits but for the last one");
+                "logits but for the last one; or they are shares of all classes, of the logits' "
+                "extents and type");
   return expected;
 }
 
-/// Checks the arguments of a call and returns the number of targets that count.
+/// Checks what all calls share.
 template <class Logits, class Targets>
-Index check_cross_entropy(const Logits& logits, const Targets& targets,
-                          const CrossEntropyOptions& options) {
-  constexpr std::size_t last = Logits::rank() - 1;
-  for (std::size_t axis = 0; axis < last; ++axis) {
+void check_cross_entropy_call(const Logits& logits, const Targets& targets,
+                              const CrossEntropyOptions& options) {
+  for (std::size_t axis = 0; axis < Targets::rank(); ++axis) {
     if (logits.extent(axis) == targets.extent(axis)) continue;
     throw_shape_error("cross_entropy: logits are ", logits.extents(), ", targets ",
                       targets.extents());
@@ -111,7 +116,14 @@ Index check_cross_entropy(const Logits& logits, const Targets& targets,
   if (options.divisor < 0) {
     throw_invalid_argument("cross_entropy: divisor ", options.divisor, ", expected 0 or more");
   }
-  const Index classes = logits.extent(last);
+}
+
+/// Checks the arguments of a call and returns the number of targets that count.
+template <class Logits, class Targets>
+Index check_cross_entropy(const Logits& logits, const Targets& targets,
+                          const CrossEntropyOptions& options) {
+  check_cross_entropy_call(logits, targets, options);
+  const Index classes = logits.extent(Logits::rank() - 1);
   Index kept = 0, at = 0;
   for_each_row(targets.extents(), [&](const auto& row) {
     const auto values = row_at(targets, row);
@@ -212,6 +224,25 @@ void compute_row(CrossEntropyRow<T>& row, T* buffer, const CrossEntropyCall& cal
   if (row.gradient != nullptr) finish_gradient(powers, classes, row.target, sum, call);
 }
 
+/// Computes rows of `classes` logits, on several threads, and returns the sum of their losses.
+template <class LossRow>
+double sum_of_rows(std::vector<LossRow>& rows, Index classes, const CrossEntropyCall& call) {
+  using T = std::remove_pointer_t<decltype(LossRow::gradient)>;
+  const auto count = static_cast<Index>(rows.size());
+  // As many rows as are worth waking a thread for.
+  const Index rows_a_task = std::max<Index>(1, 16384 / std::max<Index>(1, classes));
+  parallel_for(parts_of(count, rows_a_task), [&](Index task) {
+    const auto bytes = static_cast<std::size_t>(classes) * sizeof(T);
+    auto* buffer = reinterpret_cast<T*>(Scratch::of_this_thread<CrossEntropyCall>(bytes));
+    for (Index i = task * rows_a_task; i < std::min(count, (task + 1) * rows_a_task); ++i) {
+      compute_row(rows[static_cast<std::size_t>(i)], buffer, call);
+    }
+  });
+  double sum = 0;
+  for (const auto& row : rows) sum += row.loss;  // in order, whoever computed them
+  return sum;
+}
+
 /// The loss, and the gradients too where `gradients` is not empty; it must be zero before the call.
 template <ModelScalar T, class Logits, class Targets, std::size_t Rank>
 double compute_cross_entropy(const Logits& logits, const Targets& targets,
@@ -231,19 +262,75 @@ double compute_cross_entropy(const Logits& logits, const Targets& targets,
     T* gradient = gradients.empty() ? nullptr : row_at(gradients, at).data_handle();
     rows.push_back({row_at(logits, at), gradient, target, 0});
   });
-  // As many rows as are worth waking a thread for.
-  const Index classes = logits.extent(Rank - 1);
-  const Index rows_a_task = std::max<Index>(1, 16384 / classes);
-  parallel_for(parts_of(kept, rows_a_task), [&](Index task) {
-    const auto bytes = static_cast<std::size_t>(classes) * sizeof(T);
-    auto* buffer = reinterpret_cast<T*>(Scratch::of_this_thread<CrossEntropyCall>(bytes));
-    for (Index i = task * rows_a_task; i < std::min(kept, (task + 1) * rows_a_task); ++i) {
-      compute_row(rows[static_cast<std::size_t>(i)], buffer, call);
+  return sum_of_rows(rows, logits.extent(Rank - 1), call) / divisor;
+}
+
+/// One row of logits with a target that gives every class a share.
+template <class T>
+struct SharedRow {
+  TensorView<const T, 1> logits, shares;
+  T* gradient = nullptr;  // none: the loss alone
+  double loss = 0;
+
+  /// The share of a class after smoothing.
+  double share(Index i, const CrossEntropyCall& call) const {
+    const double even = call.smoothing / static_cast<double>(shares.extent(0));
+    return (1 - call.smoothing) * static_cast<double>(shares(i)) + even;
+  }
+};
+
+/// Loss and gradient of one row; nothing for shares of nothing but 0.
+template <class T>
+void compute_row(SharedRow<T>& row, T* buffer, const CrossEntropyCall& call) {
+  const Index classes = row.logits.extent(0);
+  double whole = 0;
+  for (Index i = 0; i < classes; ++i) whole += row.share(i, call);
+  if (whole == 0) return;
+  const RowSum total = sum_row(Row<T>{row.logits, {}}, buffer, buffer);
+  const bool empty = total.empty();
+  const double log_sum = detail::log(total.sum), scale = whole / total.sum;
+  const double part = 1 / call.divisor;
+  if (empty) row.loss = std::numeric_limits<double>::infinity();
+  for (Index i = 0; i < classes; ++i) {
+    const double share = row.share(i, call);
+    const double distance = static_cast<double>(row.logits(i)) - total.maximum;
+    if (share != 0 && !empty) row.loss += share * (log_sum - distance);
+    if (row.gradient == nullptr) continue;
+    const double p = empty ? 0 : scale * static_cast<double>(buffer[i]);
+    row.gradient[i] = static_cast<T>((p - share) * part);
+  }
+}
+
+/// Throws InvalidArgument for a share that is no number of 0 or more.
+template <class T, std::size_t Rank>
+void check_shares(const TensorView<const T, Rank>& shares) {
+  for_each_row(shares.extents(), [&](const Extents<Rank>& at) {
+    const auto row = row_at(shares, at);
+    for (Index i = 0; i < row.extent(0); ++i) {
+      if (row(i) >= 0 && row(i) <= std::numeric_limits<T>::max()) continue;
+      throw_invalid_argument("cross_entropy: a target gives class ", i, " the share ", row(i),
+                             ", expected 0 or more");
     }
   });
-  double sum = 0;
-  for (const auto& row : rows) sum += row.loss;  // in order, whoever computed them
-  return sum / divisor;
+}
+
+/// compute_cross_entropy with targets of shares.
+template <class T, std::size_t Rank>
+double compute_shared_cross_entropy(const TensorView<const T, Rank>& logits,
+                                    const TensorView<const T, Rank>& shares,
+                                    const TensorView<T, Rank>& gradients,
+                                    const CrossEntropyOptions& options) {
+  check_cross_entropy_call(logits, shares, options);
+  check_shares(shares);
+  std::vector<SharedRow<T>> rows;
+  for_each_row(logits.extents(), [&](const Extents<Rank>& at) {
+    T* gradient = gradients.empty() ? nullptr : row_at(gradients, at).data_handle();
+    rows.push_back({row_at(logits, at), row_at(shares, at), gradient, 0});
+  });
+  if (logits.empty()) return 0;
+  const auto count = static_cast<double>(rows.size());
+  const double divisor = options.divisor > 0 ? static_cast<double>(options.divisor) : count;
+  return sum_of_rows(rows, logits.extent(Rank - 1), {options.label_smoothing, divisor}) / divisor;
 }
 
 #if !HEED_DEFINITIONS
@@ -272,6 +359,11 @@ HEED_LINKED_CROSS_ENTROPY(double, 3)
 /// loss and the gradients of its row NaN. Throws ShapeError for shapes that do not match, and
 /// InvalidArgument for targets that are not a class number, a label_smoothing outside 0 to 1, and a
 /// divisor below 0.
+///
+/// Targets may also be shares of all classes, in the extents and the type of the logits, as a
+/// teacher's softmax gives them: the sum over classes of −share · log p, with its gradient (the sum
+/// of the shares · p − share) / n, where n counts all rows and none is `ignored`. A row whose
+/// shares are all 0 is not read. A share below 0 or not finite is an InvalidArgument.
 template <Viewable Logits, Viewable Targets>
 auto cross_entropy(const Logits& logits, const Targets& targets,
                    const CrossEntropyOptions& options = {}) {
@@ -279,7 +371,10 @@ auto cross_entropy(const Logits& logits, const Targets& targets,
   constexpr std::size_t rank = ViewOf<const Logits>::rank();
   const TensorView<const T, rank> source = view_of(logits);
   CrossEntropy<T, rank> result{0, Tensor<T, rank>(source.extents())};
-  if constexpr (detail::expect_targets<Logits, Targets>()) {
+  if constexpr (detail::SharesOf<Targets, Logits>) {
+    result.loss = detail::compute_shared_cross_entropy<T, rank>(source, view_of(targets),
+                                                                result.grad_logits.view(), options);
+  } else if constexpr (detail::expect_targets<Logits, Targets>()) {
     result.loss = detail::compute_cross_entropy<T>(source, view_of(targets),
                                                    result.grad_logits.view(), options);
   }
@@ -316,7 +411,10 @@ double cross_entropy_loss(const Logits& logits, const Targets& targets,
   using T = ValueOf<const Logits>;
   constexpr std::size_t rank = ViewOf<const Logits>::rank();
   const TensorView<const T, rank> source = view_of(logits);
-  if constexpr (detail::expect_targets<Logits, Targets>()) {
+  if constexpr (detail::SharesOf<Targets, Logits>) {
+    return detail::compute_shared_cross_entropy<T, rank>(source, view_of(targets),
+                                                         TensorView<T, rank>(), options);
+  } else if constexpr (detail::expect_targets<Logits, Targets>()) {
     return detail::compute_cross_entropy<T>(source, view_of(targets), TensorView<T, rank>(),
                                             options);
   }
