@@ -55,6 +55,38 @@ LanguageModel<float> small_model() {
   return {{.vocab_size = 11, .layers = 1, .block = {.model_dim = 8, .heads = 2}}, random};
 }
 
+TEST(Generation, AModelTakesPositionsWithoutAMask) {
+  const auto model = small_model();
+  const Tokens tokens({1, 3}, {3, 1, 4});
+  const Positions positions(Tensor<Index, 2>({1, 3}, {4, 5, 9}));
+  EXPECT_EQ(model.forward(tokens, positions), model.forward(tokens, masks::Causal{}, positions));
+  EXPECT_EQ(model.forward(tokens, Positions()), model.forward(tokens));
+}
+
+TEST(Generation, LocalAndGlobalLayersAlternate) {
+  Random random(1);
+  LanguageModel<float> model(
+      {.vocab_size = 11,
+       .layers = 4,
+       .block = {.model_dim = 8, .heads = 2, .softcap = 50, .sinks = true, .window = 2}},
+      random);
+  for (std::size_t i = 1; i < 4; i += 2) model.blocks[i].attention.own_mask.reset();
+  const auto logits = model.forward({{3, 1, 4, 1, 5}});
+  Session<float> session(model);
+  session.prefill({3, 1, 4});
+  EXPECT_EQ(session.logits({1, 5}), logits.slice(1, 3, 5));
+}
+
+TEST(Generation, ASessionVerifiesATreeOfDrafts) {
+  const auto model = small_model();
+  Session<float> session(model);
+  session.prefill({3, 1, 4});
+  const auto logits = session.logits({1, 5, 9}, masks::Tree(session.length(), {-1, -1, 0}));
+  session.truncate(0, 3);
+  const auto branch = session.logits({1, 9});
+  EXPECT_NEAR(logits(0, 2, 7), branch(0, 1, 7), 1e-5);
+}
+
 TEST(Generation, ASessionTakesListsOfTokens) {
   const auto model = small_model();
   const auto expected = model.forward(Tokens({1, 3}, {3, 1, 4}));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <concepts>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -68,6 +69,9 @@ struct LanguageModel {
   /// positions of other tokens, and for learned positions from max_length on.
   Output forward(const Tokens& tokens, const Mask& mask = masks::Causal{},
                  const Positions& positions = {}) const;
+  Output forward(const Tokens& tokens, const std::same_as<Positions> auto& positions) const {
+    return forward(tokens, masks::Causal{}, positions);
+  }
   template <class X, class... More>
   Output forward(const X&, const More&...) const
       requires(!std::is_convertible_v<const X&, Tokens>) {
