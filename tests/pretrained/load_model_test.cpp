@@ -204,10 +204,11 @@ TEST(LoadModel, SaysWhichFilesAreExpected) {
                 ": the weights alone, expected the folder of a model or a GGUF file");
   std::filesystem::remove(folder.path() + weights);
   EXPECT_EQ(refusal(""), folder.path() + weights + ": No such file or directory");
-  for (const char* other : {"/pytorch_model.bin", "/model.safetensors.index.json"}) {
+  for (const char* other : {"/pytorch_model.bin.index.json", "/pytorch_model.bin"}) {
     folder.write(other, "{}");
-    EXPECT_EQ(refusal(""),
-              folder.path() + other + ": not read, expected all weights in one model.safetensors");
+    EXPECT_EQ(refusal(""), folder.path() + other +
+                               ": not read, expected model.safetensors, or several files and "
+                               "model.safetensors.index.json");
   }
 }
 

@@ -2,6 +2,8 @@
 // Model files that claim or list much are refused in at most 4 k + 1 MiB of memory.
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include <heed/core/parallel.hpp>
@@ -147,6 +149,25 @@ TEST_F(ModelBombs, SafetensorsOfManyNames) {
                       load_weights<LanguageModel<float>>(WeightFile(read), gpt2_names, options);
                     }),
             refused);
+}
+
+TEST_F(ModelBombs, IndexesThatListMuch) {
+  const Folder folder("gpt2");
+  std::filesystem::rename(folder.path() + "/model.safetensors", folder.path() + "/x.safetensors");
+  const auto read = [&](const std::string& map) {
+    const std::string text = "{\"weight_map\":{" + map + "\"\":\"x.safetensors\"}}";
+    folder.write("model.safetensors.index.json", text);
+    return outcome(text.size(), [&] { detail::weights_in(folder.path()); });
+  };
+  std::string tensors, files;
+  for (std::uint64_t i = 0; i < 100'000; ++i) {
+    tensors += "\"" + short_name(i) + "\":\"x.safetensors\",";
+    files += "\"\":\"" + std::to_string(i) + ".safetensors\",";
+  }
+  EXPECT_EQ(read(tensors), refused);
+  EXPECT_EQ(read(files), refused);
+  EXPECT_EQ(read("\"" + std::string(4'000'000, 'a') + "\":\"x.safetensors\","), refused);
+  EXPECT_EQ(read("\"\":\"" + std::string(4'000'000, 'a') + ".safetensors\","), refused);
 }
 
 }  // namespace

@@ -49,8 +49,8 @@ auto made_of_file(const std::string& name, const Make& make) {
 
 /// The folder of a file: "." for a name without slashes.
 std::string folder_of(const std::string& path);
-/// Bytes of a regular file; anything else is a FileError.
-std::size_t size_of(const std::string& path);
+/// read_file, for a file of at most `most` bytes; a larger one is a FileError.
+std::vector<std::byte> read_at_most(const std::string& path, std::size_t most);
 
 /// Consecutive parts of a file.
 using FileParts = std::span<const std::span<const std::byte>>;

@@ -31,7 +31,9 @@ namespace detail {
 bool is_folder(const std::string& path);
 bool exists(const std::string& path);
 
-/// The model.safetensors of a folder. Throws FileError, which names what is there in its place.
+/// The model.safetensors of a folder or, where there is none, the files that its
+/// model.safetensors.index.json names. Throws FileError, which says what is there in their place,
+/// or how the index and the files differ.
 WeightFile weights_in(const std::string& folder);
 
 }  // namespace detail
@@ -187,10 +189,10 @@ LoadedModel<T> load_with(const std::string& path, const LoadLlama& llama) {
 }  // namespace detail
 
 /// Loads a model and its tokenizer from a folder as Hugging Face publishes it, or from a GGUF file;
-/// the files name the architecture. A folder holds config.json and model.safetensors and, for the
-/// tokenizer, vocab.txt (BERT alone) or tokenizer.json. Throws FileError for unsupported
-/// architectures, settings and tokenizers; load_bert, load_gpt2 and load_llama load the model
-/// without a tokenizer.
+/// the files name the architecture. A folder holds config.json, the weights in model.safetensors,
+/// or in several files with a model.safetensors.index.json, and, for the tokenizer, vocab.txt (BERT
+/// alone) or tokenizer.json. Throws FileError for unsupported architectures, settings and
+/// tokenizers; load_bert, load_gpt2 and load_llama load the model without a tokenizer.
 template <ModelScalar T = float>
 LoadedModel<T> load_model(const FilePath& path) {
   return detail::load_with<T>(path, [](const auto& from) { return load_llama<T>(from); });

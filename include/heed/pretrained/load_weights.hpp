@@ -18,6 +18,7 @@
 #include <heed/core/index.hpp>
 #include <heed/core/random.hpp>
 #include <heed/core/text.hpp>
+#include <heed/io/detail/tensor_file.hpp>
 #include <heed/io/file.hpp>
 #include <heed/io/gguf.hpp>
 #include <heed/io/safetensors.hpp>
@@ -26,23 +27,24 @@
 
 namespace heed {
 
-/// Weights by name, from a safetensors or a GGUF file.
+/// Weights by name, from a GGUF file, or from one or several safetensors files.
 class WeightFile {
   // First, since the functions below deduce their results from it.
   template <class Visit>
-  decltype(auto) visit(const Visit& visit) const {
-    const auto* gguf = std::get_if<Gguf>(&file_);
-    return gguf != nullptr ? visit(*gguf) : visit(*std::get_if<Safetensors>(&file_));
+  decltype(auto) visit(std::string_view tensor, const Visit& visit) const {
+    const auto* gguf = std::get_if<Gguf>(&files_);
+    return gguf != nullptr ? visit(*gguf) : visit(file_of(tensor));
   }
 
  public:
-  explicit WeightFile(Safetensors file) : file_(std::move(file)) {}
-  explicit WeightFile(Gguf file) : file_(std::move(file)) {}
+  explicit WeightFile(Safetensors file) : name_(file.name()), files_(Files{std::move(file)}) {}
+  explicit WeightFile(Gguf file) : name_(file.name()), files_(std::move(file)) {}
+  /// Files that hold a model together; `name` appears in error messages. Throws FileError for a
+  /// tensor that is in two files.
+  WeightFile(std::vector<Safetensors> files, std::string name);
 
-  /// The file's name in error messages.
-  const std::string& name() const {
-    return visit([](const auto& file) -> const std::string& { return file.name(); });
-  }
+  /// The file's name in error messages; that of the index where there are several.
+  const std::string& name() const { return name_; }
   /// The names of all weights, valid as long as this object.
   std::vector<std::string_view> names() const {
     std::vector<std::string_view> all;
@@ -50,20 +52,23 @@ class WeightFile {
     return all;
   }
   bool contains(std::string_view name) const {
-    return visit([&](const auto& file) { return file.contains(name); });
+    if (const auto* gguf = std::get_if<Gguf>(&files_)) return gguf->contains(name);
+    const Safetensors* file = find(name);
+    return file != nullptr && file->contains(name);
   }
   /// The shape of a tensor, valid as long as this object.
   std::span<const Index> shape(std::string_view name) const {
-    return visit([&](const auto& file) { return file.entry(name).shape(); });
+    return visit(name, [&](const auto& file) { return file.entry(name).shape(); });
   }
   /// The file's name for the type of a tensor's weights.
   std::string_view type(std::string_view name) const {
-    return visit([&](const auto& file) { return file.entry(name).type_name(); });
+    return visit(name, [&](const auto& file) { return file.entry(name).type_name(); });
   }
   /// Whether `tensor` reads weights of that type as T.
   template <class T>
   bool is_readable(std::string_view name) const {
-    return visit([&](const auto& file) { return file.entry(name).template is_readable_as<T>(); });
+    return visit(name,
+                 [&](const auto& file) { return file.entry(name).template is_readable_as<T>(); });
   }
   /// The size of all weights in bytes.
   std::size_t bytes() const {
@@ -73,12 +78,12 @@ class WeightFile {
   }
   /// The weights as the file stores them: row-major, at any alignment.
   std::span<const std::byte> stored(std::string_view name) const {
-    return visit([&](const auto& file) { return file.bytes(name); });
+    return visit(name, [&](const auto& file) { return file.bytes(name); });
   }
   /// The weights as T, dequantized if they are quantized.
   template <class T, std::size_t Rank>
   Tensor<T, Rank> tensor(std::string_view name) const {
-    return visit([&](const auto& file) { return file.template tensor<T, Rank>(name); });
+    return visit(name, [&](const auto& file) { return file.template tensor<T, Rank>(name); });
   }
 
   /// Throws FileError for a weight that is NaN or infinite, with its tensor and byte. Loading a
@@ -89,17 +94,38 @@ class WeightFile {
   }
 
  private:
+  using Files = std::vector<Safetensors>;
+  struct Place {
+    std::string_view name;  // of a tensor
+    std::size_t file;
+  };
+
+  /// The file that has a tensor if any has it; null if none of several has it.
+  const Safetensors* find(std::string_view tensor) const {
+    const Files& files = *std::get_if<Files>(&files_);
+    if (files.size() == 1) return &files.front();
+    const Place* place = by_name_.find(places_, tensor);
+    return place == nullptr ? nullptr : &files[place->file];
+  }
+  const Safetensors& file_of(std::string_view tensor) const {
+    const Safetensors* file = find(tensor);
+    if (file == nullptr) throw_file_error(name_, ": no tensor ", quote(tensor));
+    return *file;
+  }
+
   template <class Visit>
   void for_each_entry(const Visit& visit_entry) const {
-    visit([&](const auto& file) {
+    const auto visit_entries = [&](const auto& file) {
       for (const auto& entry : file.entries()) visit_entry(entry);
-    });
+    };
+    if (const auto* gguf = std::get_if<Gguf>(&files_)) return visit_entries(*gguf);
+    for (const auto& file : *std::get_if<Files>(&files_)) visit_entries(file);
   }
 
   void check_finite(std::string_view name, std::size_t byte, double weight) const {
     if (std::isfinite(weight)) return;
-    throw_file_error(this->name(), ": byte ", byte, ": tensor ", quote(name), ": a weight is ",
-                     weight);
+    const auto& file = visit(name, [](const auto& x) -> const std::string& { return x.name(); });
+    throw_file_error(file, ": byte ", byte, ": tensor ", quote(name), ": a weight is ", weight);
   }
   void check_finite(const GgufTensor& tensor) const {
     if (!is_dequantizable(*tensor.type)) return;
@@ -111,7 +137,7 @@ class WeightFile {
     float part[1024];
     for (Index first = 0; first < size; first += 1024) {
       const auto count = static_cast<std::size_t>(std::min<Index>(1024, size - first));
-      std::get<Gguf>(file_).read(tensor.name, first, std::span(part, count));
+      std::get<Gguf>(files_).read(tensor.name, first, std::span(part, count));
       for (std::size_t i = 0; i < count; ++i) {
         const Index at = (first + static_cast<Index>(i)) / length * block;
         check_finite(tensor.name, tensor.begin + static_cast<std::size_t>(at),
@@ -130,8 +156,28 @@ class WeightFile {
     }
   }
 
-  std::variant<Safetensors, Gguf> file_;
+  std::string name_;
+  std::variant<Files, Gguf> files_;
+  std::vector<Place> places_;  // of several files
+  detail::NameIndex<&Place::name> by_name_;
 };
+
+inline WeightFile::WeightFile(std::vector<Safetensors> files, std::string name)
+    : name_(std::move(name)), files_(std::move(files)) {
+  const Files& all = *std::get_if<Files>(&files_);
+  if (all.size() == 1) return;
+  places_.reserve(names().size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (const auto& entry : all[i].entries()) places_.push_back({entry.name, i});
+  }
+  by_name_ = detail::NameIndex<&Place::name>(places_);
+  if (const Place* twice = by_name_.twice(places_)) {
+    const auto [first, second] =
+        std::minmax(by_name_.find(places_, twice->name)->file, twice->file);
+    throw_file_error(name_, ": tensor ", quote(twice->name), " is in two files, ",
+                     quote(all[first].name()), " and ", quote(all[second].name()));
+  }
+}
 
 /// The name of a layer in heed and in a published model; `*` is the number of the block. The last
 /// part, `weight` or `bias`, is the same in both.

@@ -165,9 +165,6 @@ inline std::size_t size_of(const OpenFile& file, const std::string& path) {
   if (::fstat(file.get(), &status) != 0) throw_file_error(path, ": ", std::strerror(errno));
   return static_cast<std::size_t>(status.st_size);
 }
-HEED_INLINE std::size_t size_of(const std::string& path) {
-  return size_of(open_regular(path), path);
-}
 
 /// Allocates memory for a file. A file may claim any size at no cost to the disk, hence the
 /// FileError.
@@ -193,6 +190,16 @@ HEED_INLINE std::vector<std::byte> read_file(const FilePath& path) {
   }
   return bytes;
 }
+
+namespace detail {
+
+HEED_INLINE std::vector<std::byte> read_at_most(const std::string& path, std::size_t most) {
+  const std::size_t size = size_of(open_regular(path), path);
+  if (size > most) throw_file_error(path, ": ", size, " bytes, expected at most ", most);
+  return read_file(path);
+}
+
+}  // namespace detail
 
 HEED_INLINE void write_file_parts(const FilePath& path, detail::FileParts parts) {
   detail::check_path(path);

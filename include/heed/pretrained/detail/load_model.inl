@@ -3,8 +3,13 @@
 
 // Definitions of <heed/pretrained/load_model.hpp>, which includes this file.
 
+#include <cstddef>
+#include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <sys/stat.h>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -12,6 +17,8 @@
 #include <heed/core/error.hpp>
 #include <heed/core/quantized.hpp>
 #include <heed/core/text.hpp>
+#include <heed/io/detail/json_reader.hpp>
+#include <heed/io/detail/tensor_file.hpp>
 #include <heed/tensor/packed_matrix.hpp>
 
 namespace heed {
@@ -329,12 +336,62 @@ HEED_INLINE bool exists(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0;
 }
 
+/// Calls visit(json, tensor, file) for every entry of `weight_map` in the text of an index.
+template <class Visit>
+void for_each_indexed(std::string_view text, const std::string& name, const Visit& visit) {
+  JsonReader json(text, name);
+  bool found = false;
+  json.object([&](const std::string& key) {
+    if (key != "weight_map") return json.skip();
+    if (std::exchange(found, true)) json.fail("'weight_map' twice");
+    json.object([&](const std::string& tensor) { visit(json, tensor, json.string()); });
+  });
+  json.end();
+  if (!found) throw_file_error(name, ": no 'weight_map'");
+}
+
+/// Whether an index may name that file: one in its own folder.
+inline bool is_part_name(std::string_view file) {
+  constexpr std::string_view elsewhere("/\\\0", 3);
+  return file.ends_with(".safetensors") && file.find_first_of(elsewhere) == file.npos &&
+         file.find("..") == file.npos;
+}
+
+/// The files of a folder that its model.safetensors.index.json names.
+inline WeightFile indexed_weights(const std::string& folder, const std::string& index) {
+  constexpr std::size_t longest = std::size_t{1} << 24, most_files = 1000;
+  const auto bytes = read_at_most(index, longest);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  std::map<std::string, std::optional<Safetensors>> files;
+  ProblemList problems("; ");
+  for_each_indexed(text, index, [&](const auto& json, const auto& tensor, const auto& name) {
+    if (!is_part_name(name)) {
+      json.fail(quote(name), ", expected the name of a .safetensors file in the same folder");
+    }
+    const auto [found, is_new] = files.try_emplace(name);
+    if (files.size() > most_files) json.fail("more than ", most_files, " files");
+    auto& file = found->second;
+    const std::string path = folder + "/" + name;
+    if (is_new && exists(path)) file = load_safetensors(path);
+    if (is_new && !file) problems.add("no file ", quote(name));
+    if (file && !file->contains(tensor)) problems.add(quote(name), " has no ", quote(tensor));
+  });
+  if (problems.count() > 0) {
+    throw_file_error(index, ": the index and the files differ: ", problems.text());
+  }
+  std::vector<Safetensors> all;
+  all.reserve(files.size());
+  for (auto& [name, file] : files) all.push_back(std::move(*file));
+  return {std::move(all), index};
+}
+
 HEED_INLINE WeightFile weights_in(const std::string& folder) {
-  const std::string path = folder + "/model.safetensors";
-  for (const char* other :
-       {"/model.safetensors.index.json", "/pytorch_model.bin", "/pytorch_model.bin.index.json"}) {
+  const std::string path = folder + "/model.safetensors", index = path + ".index.json";
+  if (!exists(path) && exists(index)) return indexed_weights(folder, index);
+  for (const char* other : {"/pytorch_model.bin", "/pytorch_model.bin.index.json"}) {
     if (exists(path) || !exists(folder + other)) continue;
-    throw_file_error(folder, other, ": not read, expected all weights in one model.safetensors");
+    throw_file_error(folder, other, ": not read, expected model.safetensors, or several files and ",
+                     "model.safetensors.index.json");
   }
   return WeightFile(load_safetensors(path));
 }

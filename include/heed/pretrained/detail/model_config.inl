@@ -38,11 +38,7 @@ HEED_INLINE ModelConfig::ModelConfig(std::string_view text, std::string name)
 }
 
 HEED_INLINE ModelConfig ModelConfig::read(const FilePath& path) {
-  const std::size_t size = detail::size_of(path);
-  if (size > longest_text) {
-    throw_file_error(path, ": ", size, " bytes, expected at most ", longest_text);
-  }
-  const auto bytes = read_file(path);
+  const auto bytes = detail::read_at_most(path, longest_text);
   return {std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()), path};
 }
 
