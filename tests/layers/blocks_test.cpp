@@ -65,6 +65,25 @@ TEST(SelfAttentionBlock, KeepsTheLawsAsLlamaHasIt) {
       false, MaskedCall{masks::Causal{}});
 }
 
+TEST(SelfAttentionBlock, KeepsTheLawsAsQwen2HasIt) {
+  check_layer_laws(
+      maker({.model_dim = 4,
+             .heads = 2,
+             .kv_heads = 1,
+             .hidden_dim = 6,
+             .gated = true,
+             .norm = NormKind::rms,
+             .bias = false,
+             .query_key_value_bias = true,
+             .positions = PositionKind::rotary}),
+      {1, 3, 4},
+      {"attention_norm.weight", "attention.query.weight", "attention.query.bias",
+       "attention.key.weight", "attention.key.bias", "attention.value.weight",
+       "attention.value.bias", "attention.out.weight", "feed_forward_norm.weight",
+       "feed_forward.up.weight", "feed_forward.gate.weight", "feed_forward.down.weight"},
+      false, MaskedCall{masks::Causal{}});
+}
+
 TEST(SelfAttentionBlock, DropoutDrawsTheSameInBackward) {
   auto block = maker({.model_dim = 4, .heads = 2, .hidden_dim = 16, .dropout = 0.4})(double{});
   std::mt19937_64 bits(2);
@@ -185,6 +204,11 @@ TEST(BlockOptions, ReachThePartsOfABlock) {
   EXPECT_FALSE(attention.bias || attention.output_bias);
   EXPECT_EQ(attention.positions, PositionKind::rotary);
   EXPECT_EQ(attention.rotary.base, 7);
+  for (const bool bias : {false, true}) {
+    const auto own = detail::attention_options({.bias = !bias, .query_key_value_bias = bias});
+    EXPECT_EQ(own.bias, bias);
+    EXPECT_EQ(own.output_bias, !bias);
+  }
   const auto cross = detail::cross_attention_options(options);
   EXPECT_EQ(cross.positions, PositionKind::none);
   EXPECT_TRUE(cross.top_left);

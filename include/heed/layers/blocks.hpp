@@ -34,11 +34,12 @@ struct BlockOptions {
   ActivationKind activation = ActivationKind::gelu_tanh;
   bool gated = false;  // SwiGLU with silu, GeGLU with gelu
   NormKind norm = NormKind::layer;
-  double norm_epsilon = 1e-5;     // of query_key_norm too; models with RMS norms often have 1e-6
-  bool norm_before = true;        // before each part; false: after it, and after the residual sum
-  bool bias = true;               // of projections, feed-forward parts and layer norms
-  bool fused_projection = false;  // one matrix for queries, keys and values
-  std::optional<NormKind> query_key_norm = {};  // of each head's queries and keys
+  double norm_epsilon = 1e-5;  // of query_key_norm too; models with RMS norms often have 1e-6
+  bool norm_before = true;     // before each part; false: after it, and after the residual sum
+  bool bias = true;            // of projections, feed-forward parts and layer norms
+  std::optional<bool> query_key_value_bias = {};  // of the projections to these; none: as bias
+  bool fused_projection = false;                  // one matrix for queries, keys and values
+  std::optional<NormKind> query_key_norm = {};    // of each head's queries and keys
   /// Learned and sinusoidal positions are added by a model before its first block, not by a block.
   PositionKind positions = PositionKind::learned;
   RotaryOptions rotary = {};  // where positions are rotary
@@ -57,7 +58,7 @@ inline MultiHeadAttentionOptions attention_options(const BlockOptions& options) 
           .heads = options.heads,
           .kv_heads = options.kv_heads,
           .head_dim = options.head_dim,
-          .bias = options.bias,
+          .bias = options.query_key_value_bias.value_or(options.bias),
           .output_bias = options.bias,
           .fused = options.fused_projection,
           .query_key_norm = options.query_key_norm,
