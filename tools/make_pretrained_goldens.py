@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Writes what heed's models from files are compared with, to tests/golden/pretrained.
 
-Small random GPT-2, Llama and BERT models as transformers saves them, with their logits or hidden
-states, and the logits of one more Llama with several kinds of rotary positions; and, given the folder
-that tools/models.sh fills, sentence embeddings of all-MiniLM-L6-v2 and greedy continuations of
+Small random GPT-2, Llama, Qwen2, Qwen3 and BERT models as transformers saves them, with their logits
+or hidden states, the logits of one more Llama with several kinds of rotary positions, and greedy
+texts of the Qwens, the first of which has its weights in several files; and, given the folder that
+tools/models.sh fills, sentence embeddings of all-MiniLM-L6-v2 and greedy continuations of
 SmolLM2-135M-Instruct on its dequantized weights.
 
   pip install torch transformers numpy gguf
@@ -22,7 +23,8 @@ import numpy as np
 import torch
 from transformers import (AutoModel, AutoModelForCausalLM, AutoTokenizer, BertConfig, BertModel,
                           GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM,
-                          MistralConfig, MistralForCausalLM)
+                          MistralConfig, MistralForCausalLM, Qwen2Config, Qwen2ForCausalLM,
+                          Qwen3Config, Qwen3ForCausalLM)
 
 golden = pathlib.Path(__file__).resolve().parent.parent / "tests/golden/pretrained"
 golden.mkdir(parents=True, exist_ok=True)
@@ -68,10 +70,10 @@ def scatter(model):
     return model.eval()
 
 
-def save(name, model, tokens, out, **more):
+def save(name, model, tokens, out, max_shard_size="1GB", **more):
     folder = golden / name
     shutil.rmtree(folder, ignore_errors=True)
-    model.save_pretrained(folder)
+    model.save_pretrained(folder, max_shard_size=max_shard_size)
     (folder / "generation_config.json").unlink(missing_ok=True)
     np.save(folder / "tokens.npy", tokens.numpy())
     np.save(folder / "out.npy", out.numpy())
@@ -127,6 +129,26 @@ def rotary():
 
 
 @torch.no_grad()
+def qwen():
+    torch.manual_seed(2)
+    sizes = dict(vocab_size=29, hidden_size=12, intermediate_size=19, num_hidden_layers=2,
+                 max_position_embeddings=64)
+    tokens = torch.randint(0, 29, (2, 11))
+    for name, shard, model in [
+            ("qwen2", "6KB", Qwen2ForCausalLM(Qwen2Config(
+                **sizes, num_attention_heads=3, num_key_value_heads=1,
+                rope_parameters=dict(rope_theta=50000.0)))),
+            ("qwen3", "1GB", Qwen3ForCausalLM(Qwen3Config(
+                **sizes, num_attention_heads=6, num_key_value_heads=2, head_dim=4,
+                tie_word_embeddings=True)))]:
+        model = scatter(model)
+        text = model.generate(tokens, attention_mask=torch.ones_like(tokens), max_new_tokens=20,
+                              do_sample=False)
+        save(name, model, tokens, model(tokens).logits, max_shard_size=shard,
+             greedy=text[:, tokens.shape[1]:])
+
+
+@torch.no_grad()
 def minilm(folder):
     tokenizer = AutoTokenizer.from_pretrained(folder / "minilm")
     model = AutoModel.from_pretrained(folder / "minilm").eval()
@@ -163,6 +185,7 @@ def smollm2(folder, count=32):
 
 small()
 rotary()
+qwen()
 if len(sys.argv) > 1:
     minilm(pathlib.Path(sys.argv[1]))
     smollm2(pathlib.Path(sys.argv[1]))

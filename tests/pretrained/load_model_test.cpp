@@ -184,11 +184,13 @@ TEST(LoadModel, SaysWhichModelsThereAre) {
   EXPECT_FALSE(load_model(folder.path()).tokenizer.has_value());
   folder.write("config.json", R"({"model_type": "mamba"})");
   const auto refusal = [&] { return file_error_of([&] { load_model(folder.path()); }); };
-  EXPECT_NE(refusal().find("'model_type' is 'mamba', expected bert, gpt2, llama or mistral"),
+  EXPECT_NE(refusal().find(
+                "'model_type' is 'mamba', expected bert, gpt2, llama, mistral, qwen2 or qwen3"),
             std::string::npos)
       << refusal();
   folder.write("config.json", "{}");
-  EXPECT_NE(refusal().find("expected bert, gpt2, llama or mistral"), std::string::npos)
+  EXPECT_NE(refusal().find("expected bert, gpt2, llama, mistral, qwen2 or qwen3"),
+            std::string::npos)
       << refusal();
   EXPECT_THROW(load_model("/no/such/model"), FileError);
 }

@@ -28,8 +28,10 @@ class Folder {
  public:
   explicit Folder(const std::string& name) {
     std::filesystem::create_directory(path());
-    for (const char* file : {"config.json", "model.safetensors"}) {
-      std::filesystem::copy(pretrained_golden(name + "/" + file), path() + "/" + file);
+    for (const auto& entry : std::filesystem::directory_iterator(pretrained_golden(name))) {
+      const auto& file = entry.path();
+      if (entry.is_directory() || file.extension() == ".npy") continue;
+      std::filesystem::copy(file, path() + "/" + file.filename().string());
     }
   }
   ~Folder() { std::filesystem::remove_all(path()); }

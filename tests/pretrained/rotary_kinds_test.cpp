@@ -140,7 +140,8 @@ TEST(RotaryKinds, AMistralHasAWindowUnlessItSaysNull) {
   expect_refusal(mistral + R"(, "sliding_window": 4096, "use_sliding_window": false)",
                  "'sliding_window' is 4096");
   expect_refusal(mistral, "'sliding_window' is 4096 unless given, expected null");
-  expect_refusal(R"(, "model_type": "mixtral")", "is 'mixtral', expected llama or mistral");
+  expect_refusal(R"(, "model_type": "mixtral")",
+                 "is 'mixtral', expected llama, mistral, qwen2 or qwen3");
 }
 
 TEST(RotaryKinds, LinearScalingOfAGguf) {

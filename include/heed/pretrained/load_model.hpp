@@ -31,6 +31,10 @@ namespace detail {
 bool is_folder(const std::string& path);
 bool exists(const std::string& path);
 
+/// Which model_type of a config.json makes a Llama.
+inline constexpr char llama_kinds[] = "llama, mistral, qwen2 or qwen3";
+bool is_llama(std::string_view kind);
+
 /// The model.safetensors of a folder or, where there is none, the files that its
 /// model.safetensors.index.json names. Throws FileError, which says what is there in their place,
 /// or how the index and the files differ.
@@ -60,16 +64,17 @@ LanguageModel<T> load_gpt2(const FilePath& folder) {
   return load_weights<LanguageModel<T>>(detail::weights_in(folder), gpt2_names, options);
 }
 
-/// The options in the config.json of a Llama, or of a Mistral without a window, which is the same.
-/// Throws FileError for settings that heed does not support.
+/// The options in the config.json of a Llama, or of a model of its family without a window: a
+/// Mistral, which is the same, a Qwen2, which has biases of queries, keys and values, or a Qwen3,
+/// which has norms of queries and keys. Throws FileError for settings that heed does not support.
 LanguageModelOptions llama_options(const ModelConfig& config);
 
 /// The options in the metadata of a GGUF file with a Llama, whose queries and keys are stored for
 /// interleaved pairs. Throws FileError for settings that heed does not support.
 LanguageModelOptions llama_options(const Gguf& file);
 
-/// Loads a Llama from a folder with config.json and model.safetensors, as Hugging Face publishes it
-/// (Touvron et al. 2023). Throws FileError.
+/// Loads a Llama, Mistral, Qwen2 or Qwen3 from a folder with config.json and model.safetensors, as
+/// Hugging Face publishes it (Touvron et al. 2023). Throws FileError.
 template <ModelScalar T>
 LanguageModel<T> load_llama(const FilePath& folder) {
   const auto options = llama_options(ModelConfig::read(folder + "/config.json"));
@@ -106,7 +111,7 @@ struct ModelTokenizer {
 /// A published model with its tokenizer.
 template <ModelScalar T>
 struct LoadedModel {
-  std::string architecture;  // bert, gpt2 or llama, which a Mistral is too
+  std::string architecture;  // bert, gpt2 or llama, which Mistral, Qwen2 and Qwen3 are too
   std::variant<LanguageModel<T>, Encoder<T>> model;
   std::optional<ModelTokenizer> tokenizer;  // empty if the files have none
 
@@ -144,13 +149,11 @@ LoadedModel<T> load_folder(const std::string& folder, const LoadLlama& llama) {
     if (!exists(path)) return {};
     return ModelTokenizer{load_tokenizer(path)};
   };
-  if (architecture == "llama" || architecture == "mistral") {
-    return {"llama", llama(folder), byte_pairs()};
-  }
+  if (is_llama(architecture)) return {"llama", llama(folder), byte_pairs()};
   if (architecture == "gpt2") return {architecture, load_gpt2<T>(folder), byte_pairs()};
   if (architecture != "bert") {
-    config.fail_at("model_type", "is ", quote(architecture),
-                   ", expected bert, gpt2, llama or mistral");
+    config.fail_at("model_type", "is ", quote(architecture), ", expected bert, gpt2, ",
+                   llama_kinds);
   }
   std::optional<ModelTokenizer> tokenizer;
   if (exists(word_piece_path(folder))) tokenizer = ModelTokenizer{word_piece_in(folder)};

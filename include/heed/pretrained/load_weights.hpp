@@ -251,6 +251,8 @@ inline constexpr WeightName llama_layers[] = {
     {"blocks.*.attention.query", "layers.*.self_attn.q_proj"},
     {"blocks.*.attention.key", "layers.*.self_attn.k_proj"},
     {"blocks.*.attention.value", "layers.*.self_attn.v_proj"},
+    {"blocks.*.attention.query_norm", "layers.*.self_attn.q_norm"},
+    {"blocks.*.attention.key_norm", "layers.*.self_attn.k_norm"},
     {"blocks.*.attention.out", "layers.*.self_attn.o_proj"},
     {"blocks.*.feed_forward_norm", "layers.*.post_attention_layernorm"},
     {"blocks.*.feed_forward.gate", "layers.*.mlp.gate_proj"},

@@ -71,14 +71,14 @@ HEED_INLINE LanguageModelOptions gpt2_options(const ModelConfig& config) {
 
 namespace detail {
 
-/// Throws FileError for a window in a Llama's or a Mistral's config.json: heed's models take masks
-/// from their callers.
+/// Throws FileError for a window in the config.json of a Llama or one of its family: heed's models
+/// take masks from their callers.
 inline void check_llama_window(const ModelConfig& config) {
-  const std::string key = "sliding_window";
-  const bool mistral = config.text("model_type", "") == "mistral";
-  if (!mistral && !(config.has(key) && config.flag("use_sliding_window", true))) return;
-  if (config.is_null(key)) return;
-  // transformers gives a Mistral that says nothing a window of 4096.
+  const std::string key = "sliding_window", kind = config.text("model_type", "llama");
+  const bool usual = kind == "llama" && config.has(key);  // a Qwen has it switched off
+  const bool uses = kind == "mistral" || config.flag("use_sliding_window", usual);
+  if (!uses || config.is_null(key)) return;
+  // transformers gives a Mistral that says nothing, and a Qwen with a window, one of 4096.
   const double window = config.real(key, 4096);
   if (window >= config.real("max_position_embeddings")) return;
   config.fail_at(key, "is ", window, config.has(key) ? "" : " unless given",
@@ -140,8 +140,8 @@ inline RotaryOptions rotary_options(const ModelConfig& config) {
 
 HEED_INLINE LanguageModelOptions llama_options(const ModelConfig& config) {
   const auto kind = config.text("model_type", "llama");
-  if (kind != "llama" && kind != "mistral") {
-    config.fail_at("model_type", "is ", quote(kind), ", expected llama or mistral");
+  if (!detail::is_llama(kind)) {
+    config.fail_at("model_type", "is ", quote(kind), ", expected ", detail::llama_kinds);
   }
   detail::check_llama_window(config);
   auto options = LanguageModelOptions::llama();
@@ -152,7 +152,9 @@ HEED_INLINE LanguageModelOptions llama_options(const ModelConfig& config) {
   block.model_dim = config.integer("hidden_size");
   block.heads = config.integer("num_attention_heads");
   block.kv_heads = config.integer("num_key_value_heads", block.heads);
-  block.head_dim = config.integer("head_dim", 0);
+  block.head_dim = config.integer("head_dim", kind == "qwen3" ? 128 : 0);
+  if (kind == "qwen2") block.query_key_value_bias = true;
+  if (kind == "qwen3") block.query_key_norm = NormKind::rms;
   options.layers = config.integer("num_hidden_layers");
   block.hidden_dim = config.integer("intermediate_size");
   options.max_length = config.integer("max_position_embeddings");
@@ -334,6 +336,10 @@ HEED_INLINE bool is_folder(const std::string& path) {
 HEED_INLINE bool exists(const std::string& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0;
+}
+
+HEED_INLINE bool is_llama(std::string_view kind) {
+  return kind == "llama" || kind == "mistral" || kind == "qwen2" || kind == "qwen3";
 }
 
 /// Calls visit(json, tensor, file) for every entry of `weight_map` in the text of an index.
