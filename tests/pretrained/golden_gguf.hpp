@@ -40,34 +40,40 @@ struct GgufChanges {
   std::uint64_t more_count = 0;
   std::uint32_t matrices = 0;  // their type: F32, 1 for F16, 30 for BF16
   std::vector<float> rotary_divisors = {};
+  std::string golden = "llama";  // or another one of its family
 };
 
 /// The bytes of the golden Llama as a GGUF file.
 inline std::string golden_gguf_text(const GgufChanges& changes = {}) {
-  const auto source = weights_of(pretrained_golden("llama/model.safetensors"));
+  const auto source = detail::weights_in(pretrained_golden(changes.golden));
+  const auto model = load_llama<float>(pretrained_golden(changes.golden));
+  const BlockOptions& block = model.options.block;
+  const std::string own = changes.golden + ".";
   GgufFile file;
-  const auto number = [&](const char* key, std::uint32_t value) { file.field(key, 4, raw(value)); };
+  const auto number = [&](const char* key, Index value) {
+    file.field(own + key, 4, raw(static_cast<std::uint32_t>(value)));
+  };
   file.field("general.architecture", 8, gguf_text(changes.architecture));
-  number("llama.embedding_length", 12);
-  number("llama.block_count", 2);
-  number("llama.feed_forward_length", 19);
-  number("llama.context_length", changes.context_length);
-  number("llama.attention.head_count", 6);
-  number("llama.attention.head_count_kv", 2);
-  number("llama.attention.key_length", 4);
-  file.field("llama.attention.layer_norm_rms_epsilon", 6, raw(changes.norm_epsilon));
-  if (changes.has_base) file.field("llama.rope.freq_base", 6, raw(changes.rotary_base));
+  number("embedding_length", block.model_dim);
+  number("block_count", model.options.layers);
+  number("feed_forward_length", block.hidden_dim);
+  number("context_length", changes.context_length);
+  number("attention.head_count", block.heads);
+  number("attention.head_count_kv", block.kv_heads);
+  number("attention.key_length", 4);
+  file.field(own + "attention.layer_norm_rms_epsilon", 6, raw(changes.norm_epsilon));
+  if (changes.has_base) file.field(own + "rope.freq_base", 6, raw(changes.rotary_base));
   if (!changes.key.empty()) file.field(changes.key, changes.type, changes.value);
   file.fields += changes.more;
   file.field_count += changes.more_count;
-  const auto model = load_llama<float>(pretrained_golden("llama"));
   const detail::WeightMatch ours(source, gguf_llama_names);
   for_each_parameter(
       [&](std::string_view name, const auto& parameter) {
         const auto gguf_name = ours.name_of(name).name;
         if (gguf_name == changes.without) return;
-        const bool turns = gguf_name.find("attn_q.") != gguf_name.npos ||
-                           gguf_name.find("attn_k.") != gguf_name.npos;
+        const bool turns =
+            changes.golden == "llama" && (gguf_name.find("attn_q.") != gguf_name.npos ||
+                                          gguf_name.find("attn_k.") != gguf_name.npos);
         const Index rows = parameter.extent(0), row = parameter.size() / rows;
         std::vector<float> values(static_cast<std::size_t>(parameter.size()));
         for (Index i = 0; i < rows; ++i) {

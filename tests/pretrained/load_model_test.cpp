@@ -163,7 +163,15 @@ TEST(LoadModel, AGgufHoldsBoth) {
   EXPECT_FALSE(load_model(file.path()).tokenizer.has_value());
   write({.architecture = "mamba"});
   const auto refusal = file_error_of([&] { load_model(file.path()); });
-  EXPECT_NE(refusal.find("'mamba', expected llama"), std::string::npos) << refusal;
+  EXPECT_NE(refusal.find("'mamba', expected llama, qwen2 or qwen3"), std::string::npos) << refusal;
+  write({.architecture = "qwen2",
+         .more = tokenizer.fields,
+         .more_count = tokenizer.field_count,
+         .golden = "qwen2"});
+  loaded = load_model(file.path());
+  EXPECT_EQ(loaded.architecture, "llama");
+  EXPECT_EQ(loaded.tokenizer->encode("abab"), prompt);
+  EXPECT_TRUE(loaded.language_model().blocks[0].attention.projections.query->bias);
 }
 
 TEST(LoadModel, ABertMayHaveItsWordPiecesInATokenizerJson) {

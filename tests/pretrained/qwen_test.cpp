@@ -3,8 +3,11 @@
 // Qwen3, one with norms of queries and keys, here with a tied head.
 #include <heed/pretrained/load_model.hpp>
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -12,6 +15,7 @@
 #include <heed/generation/session.hpp>
 #include <heed/masks/intervals.hpp>
 
+#include "pretrained/golden_gguf.hpp"
 #include "pretrained/pretrained_files.hpp"
 #include "support/attention_cases.hpp"
 
@@ -56,6 +60,57 @@ TEST(Qwen, GreedyTextsAreThoseOfTransformers) {
         EXPECT_EQ(written.tokens, expected) << name << " " << packed << " " << row;
       }
     }
+  }
+}
+
+/// A golden as a GGUF file.
+Gguf gguf_of(const std::string& name, std::string_view key = "", std::uint32_t value = 0,
+             std::uint32_t matrices = 0, std::string_view without = "") {
+  return golden_as_gguf({.architecture = name.c_str(),
+                         .norm_epsilon = 1e-6f,
+                         .rotary_base = name == "qwen2" ? 50000.f : 10000.f,
+                         .key = key,
+                         .value = raw(value),
+                         .without = without,
+                         .matrices = matrices,
+                         .golden = name});
+}
+
+TEST(Qwen, GgufHoldsTheSameModel) {
+  for (const std::string& name : both) {
+    SCOPED_TRACE(name);
+    const auto tokens = pretrained_tokens(name + "/tokens");
+    const auto file = gguf_of(name);
+    const auto model = load_llama<float>(file);
+    EXPECT_EQ(model.options.block.rotary.pairing, RotaryPairing::half_split);
+    EXPECT_EQ(model.options.tied_head, name == "qwen3");
+    EXPECT_TRUE(same_bits(model.forward(tokens),
+                          load_llama<float>(pretrained_golden(name)).forward(tokens)));
+    EXPECT_TRUE(same_bits(load_packed_llama(file).forward(tokens), model.forward(tokens)));
+    const auto narrow = gguf_of(name, "", 0, 30);
+    EXPECT_TRUE(same_bits(load_packed_llama(narrow).forward(tokens),
+                          load_llama<float>(narrow).forward(tokens)));
+  }
+}
+
+TEST(Qwen, RefusesAGgufWithWhatItHasNot) {
+  for (const std::string& name : both) {
+    const std::string part = name == "qwen2" ? "blk.1.attn_k.bias" : "blk.1.attn_k_norm.weight";
+    EXPECT_EQ(file_error_of([&] { load_llama<float>(gguf_of(name, "", 0, 0, part)); }),
+              "golden.gguf: 1 weight of the model and the file differ: no '" + part + "'");
+    for (const auto& [field, neutral, other] : {std::tuple{"attention.sliding_window", 64u, 63u},
+                                                {"attention.value_length", 4u, 3u},
+                                                {"expert_count", 0u, 8u},
+                                                {"vocab_size", 29u, 28u}}) {
+      const std::string key = name + "." + field;
+      EXPECT_NO_THROW(llama_options(gguf_of(name, key, neutral)));
+      const auto said = file_error_of([&, n = other] { llama_options(gguf_of(name, key, n)); });
+      EXPECT_NE(said.find("'" + key + "' is "), said.npos) << said;
+    }
+    const std::string unknown = name + ".attention.temperature_length";
+    const auto said = file_error_of([&] { llama_options(gguf_of(name, unknown, 1)); });
+    EXPECT_NE(said.find("'" + unknown + "' is not a field that heed knows"), said.npos) << said;
+    EXPECT_NO_THROW(llama_options(gguf_of(name, "llama.attention.sliding_window", 1)));
   }
 }
 
@@ -105,10 +160,9 @@ TEST(Qwen, NamesBiasesAndNormsThatAreMissingOrTooMany) {
               start + "1 weight of the model and the file differ: no '" + weight + "'");
     const BrainFolder folder(name, [](std::string_view) { return true; });
     folder.write("config.json", R"({"model_type": "llama", "vocab_size": 29, "hidden_size": 12,
-        "num_attention_heads": )" +
-                                    std::string(name == both[0] ? "3" : "6") +
-                                    R"(, "num_key_value_heads": )" +
-                                    (name == both[0] ? "1" : "2") + R"(, "head_dim": 4,
+        "num_attention_heads": )" + std::string(name == both[0] ? "3" : "6") +
+                                    R"(, "num_key_value_heads": )" + (name == both[0] ? "1" : "2") +
+                                    R"(, "head_dim": 4,
         "num_hidden_layers": 2, "intermediate_size": 19, "max_position_embeddings": 64,
         "tie_word_embeddings": )" + (name == both[0] ? "false}" : "true}"));
     const auto said = file_error_of([&] { load_llama<float>(folder.path()); });

@@ -70,7 +70,8 @@ LanguageModel<T> load_gpt2(const FilePath& folder) {
 LanguageModelOptions llama_options(const ModelConfig& config);
 
 /// The options in the metadata of a GGUF file with a Llama, whose queries and keys are stored for
-/// interleaved pairs. Throws FileError for settings that heed does not support.
+/// interleaved pairs, or with a Qwen2 or Qwen3, whose are not. Throws FileError for settings that
+/// heed does not support.
 LanguageModelOptions llama_options(const Gguf& file);
 
 /// Loads a Llama, Mistral, Qwen2 or Qwen3 from a folder with config.json and model.safetensors, as
@@ -80,7 +81,8 @@ LanguageModel<T> load_llama(const FilePath& folder) {
   const auto options = llama_options(ModelConfig::read(folder + "/config.json"));
   return load_weights<LanguageModel<T>>(detail::weights_in(folder), llama_names, options);
 }
-/// Loads a Llama from a GGUF file, with dequantized weights. Throws FileError.
+/// Loads a Llama, Mistral, Qwen2 or Qwen3 from a GGUF file, with dequantized weights. Throws
+/// FileError.
 template <ModelScalar T>
 LanguageModel<T> load_llama(const Gguf& file) {
   return load_weights<LanguageModel<T>>(WeightFile(file), gguf_llama_names, llama_options(file));
@@ -162,14 +164,10 @@ LoadedModel<T> load_folder(const std::string& folder, const LoadLlama& llama) {
 
 template <ModelScalar T, class LoadLlama>
 LoadedModel<T> load_gguf(const Gguf& file, const LoadLlama& llama) {
-  const auto architecture = file.value<std::string_view>("general.architecture");
-  if (architecture != "llama") {
-    file.fail_at(file.field("general.architecture"), "is ", quote(architecture),
-                 ", expected llama (bert and gpt2 are read from folders)");
-  }
+  llama_kind(file);  // refuses others before it reads their tokenizer
   std::optional<ModelTokenizer> tokenizer;
   if (file.has_field("tokenizer.ggml.model")) tokenizer = ModelTokenizer{load_tokenizer(file)};
-  return {std::string(architecture), llama(file), std::move(tokenizer)};
+  return {"llama", llama(file), std::move(tokenizer)};
 }
 
 /// Loads a model; `llama` makes that of a folder or a Gguf.

@@ -269,6 +269,8 @@ inline constexpr WeightName gguf_llama_layers[] = {
     {"blocks.*.attention.query", "blk.*.attn_q"},
     {"blocks.*.attention.key", "blk.*.attn_k"},
     {"blocks.*.attention.value", "blk.*.attn_v"},
+    {"blocks.*.attention.query_norm", "blk.*.attn_q_norm"},
+    {"blocks.*.attention.key_norm", "blk.*.attn_k_norm"},
     {"blocks.*.attention.out", "blk.*.attn_output"},
     {"blocks.*.feed_forward_norm", "blk.*.ffn_norm"},
     {"blocks.*.feed_forward.gate", "blk.*.ffn_gate"},

@@ -161,9 +161,12 @@ void refuse_unsupported(const ModelConfig& config);
 /// The number in a field of any numeric type; a bool is 0 or 1.
 double number_in(const Gguf& file, const GgufField& field);
 
-/// Throws FileError for a GGUF file with a field of the architecture `llama` that changes the
-/// model's results in a way that heed does not support, and for fields that heed does not know,
-/// since they might.
+/// The architecture of a GGUF file with a Llama or a model of its family: llama, which Mistrals are
+/// too, qwen2 or qwen3. Fields begin with it. Throws FileError for others.
+std::string llama_kind(const Gguf& file);
+
+/// Throws FileError for a GGUF file with a field of its architecture that changes a Llama's results
+/// in a way that heed does not support, and for fields that heed does not know, since they might.
 void refuse_unsupported_llama(const Gguf& file);
 
 /// Throws FileError for a GGUF Llama whose attention is not over the whole context, is not scaled

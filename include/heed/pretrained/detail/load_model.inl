@@ -136,6 +136,14 @@ inline RotaryOptions rotary_options(const ModelConfig& config) {
   return rotary;
 }
 
+/// A Llama with what models of its family have beside it.
+inline LanguageModelOptions llama_of_kind(std::string_view kind) {
+  auto options = LanguageModelOptions::llama();
+  if (kind == "qwen2") options.block.query_key_value_bias = true;
+  if (kind == "qwen3") options.block.query_key_norm = NormKind::rms;
+  return options;
+}
+
 }  // namespace detail
 
 HEED_INLINE LanguageModelOptions llama_options(const ModelConfig& config) {
@@ -144,7 +152,7 @@ HEED_INLINE LanguageModelOptions llama_options(const ModelConfig& config) {
     config.fail_at("model_type", "is ", quote(kind), ", expected ", detail::llama_kinds);
   }
   detail::check_llama_window(config);
-  auto options = LanguageModelOptions::llama();
+  auto options = detail::llama_of_kind(kind);
   BlockOptions& block = options.block;
   block.rotary = detail::rotary_options(config);
   detail::refuse_unsupported(config);
@@ -153,8 +161,6 @@ HEED_INLINE LanguageModelOptions llama_options(const ModelConfig& config) {
   block.heads = config.integer("num_attention_heads");
   block.kv_heads = config.integer("num_key_value_heads", block.heads);
   block.head_dim = config.integer("head_dim", kind == "qwen3" ? 128 : 0);
-  if (kind == "qwen2") block.query_key_value_bias = true;
-  if (kind == "qwen3") block.query_key_norm = NormKind::rms;
   options.layers = config.integer("num_hidden_layers");
   block.hidden_dim = config.integer("intermediate_size");
   options.max_length = config.integer("max_position_embeddings");
@@ -168,16 +174,18 @@ namespace detail {
 
 /// The rotary positions in the metadata of a GGUF file with a Llama, as llama.cpp reads them.
 inline RotaryOptions rotary_options(const Gguf& file) {
+  const std::string architecture = llama_kind(file), rope = architecture + ".rope.";
   RotaryOptions rotary;
-  rotary.base = static_cast<double>(file.value<float>("llama.rope.freq_base", 10000));
-  rotary.dims = static_cast<Index>(file.value<std::uint32_t>("llama.rope.dimension_count", 0));
-  rotary.pairing = RotaryPairing::interleaved;
-  const char* type = "llama.rope.scaling.type";
+  rotary.base = static_cast<double>(file.value<float>(rope + "freq_base", 10000));
+  rotary.dims = static_cast<Index>(file.value<std::uint32_t>(rope + "dimension_count", 0));
+  // llama.cpp's converter reorders the rows of a Llama's queries and keys, not those of a Qwen.
+  if (architecture == "llama") rotary.pairing = RotaryPairing::interleaved;
+  const std::string type = rope + "scaling.type";
   const auto kind = file.value<std::string_view>(type, "linear");
   if (kind != "linear" && kind != "none") {
     file.fail_at(file.field(type), "is ", quote(kind), ", expected linear or none");
   }
-  for (const char* key : {"llama.rope.scale_linear", "llama.rope.scaling.factor"}) {
+  for (const std::string& key : {rope + "scale_linear", rope + "scaling.factor"}) {
     if (kind == "none" || !file.has_field(key)) continue;
     const double factor = number_in(file, file.field(key));
     rotary.scaling = factor == 0 ? 1 : factor;
@@ -198,32 +206,29 @@ inline RotaryOptions rotary_options(const Gguf& file) {
 }  // namespace detail
 
 HEED_INLINE LanguageModelOptions llama_options(const Gguf& file) {
-  const char* architecture = "general.architecture";
-  if (const auto value = file.value<std::string_view>(architecture); value != "llama") {
-    file.fail_at(file.field(architecture), "is ", quote(value), ", expected llama");
-  }
   detail::refuse_unsupported_llama(file);
+  const std::string kind = detail::llama_kind(file), own = kind + ".";
   const auto integer = [&](const char* key, auto... otherwise) {
     return static_cast<Index>(
-        file.value<std::uint32_t>(key, static_cast<std::uint32_t>(otherwise)...));
+        file.value<std::uint32_t>(own + key, static_cast<std::uint32_t>(otherwise)...));
   };
-  auto options = LanguageModelOptions::llama();
+  auto options = detail::llama_of_kind(kind);
   BlockOptions& block = options.block;
   const auto table = file.entry("token_embd.weight").shape();
   options.vocab_size = table.empty() ? 0 : table[0];
-  if (file.value<Index>("llama.vocab_size", options.vocab_size) != options.vocab_size) {
-    file.fail_at(file.field("llama.vocab_size"), "is not ", options.vocab_size,
+  if (file.value<Index>(own + "vocab_size", options.vocab_size) != options.vocab_size) {
+    file.fail_at(file.field(own + "vocab_size"), "is not ", options.vocab_size,
                  ", the rows of 'token_embd.weight'");
   }
-  block.model_dim = integer("llama.embedding_length");
-  block.heads = integer("llama.attention.head_count");
-  block.kv_heads = integer("llama.attention.head_count_kv", block.heads);
-  block.head_dim = integer("llama.attention.key_length", 0);
-  options.layers = integer("llama.block_count");
-  block.hidden_dim = integer("llama.feed_forward_length");
-  options.max_length = integer("llama.context_length");
+  block.model_dim = integer("embedding_length");
+  block.heads = integer("attention.head_count");
+  block.kv_heads = integer("attention.head_count_kv", block.heads);
+  block.head_dim = integer("attention.key_length", 0);
+  options.layers = integer("block_count");
+  block.hidden_dim = integer("feed_forward_length");
+  options.max_length = integer("context_length");
   block.norm_epsilon =
-      static_cast<double>(file.value<float>("llama.attention.layer_norm_rms_epsilon"));
+      static_cast<double>(file.value<float>(own + "attention.layer_norm_rms_epsilon"));
   block.rotary = detail::rotary_options(file);
   options.tied_head = !file.contains("output.weight");
   const Index head_dim = block.head_dim > 0 ? block.head_dim

@@ -207,8 +207,18 @@ HEED_INLINE double number_in(const Gguf& file, const GgufField& field) {
   return visit_number(field.type, field.data, [](auto x) { return static_cast<double>(x); });
 }
 
+HEED_INLINE std::string llama_kind(const Gguf& file) {
+  const char* architecture = "general.architecture";
+  const auto kind = file.value<std::string_view>(architecture);
+  if (kind != "llama" && kind != "qwen2" && kind != "qwen3") {
+    file.fail_at(file.field(architecture), "is ", quote(kind), ", expected llama, qwen2 or qwen3 ",
+                 "(bert and gpt2 are read from folders)");
+  }
+  return std::string(kind);
+}
+
 HEED_INLINE void refuse_unsupported_llama(const Gguf& file) {
-  constexpr std::string_view prefix = "llama.";
+  const std::string prefix = llama_kind(file) + ".";
   for (const GgufField& field : file.fields()) {
     if (!field.key.starts_with(prefix)) continue;
     const std::string_view key = field.key.substr(prefix.size());
@@ -228,23 +238,25 @@ HEED_INLINE void refuse_unsupported_llama(const Gguf& file) {
 }
 
 HEED_INLINE void check_llama_attention(const Gguf& file, Index max_length, Index head_dim) {
-  const auto check = [&](const char* key, auto accepts, const auto&... expected) {
+  const std::string prefix = llama_kind(file) + ".attention.";
+  const auto check = [&](const char* name, auto accepts, const auto&... expected) {
+    const std::string key = prefix + name;
     if (!file.has_field(key)) return;
     const GgufField& field = file.field(key);
     const double value = number_in(file, field);
     if (!accepts(value)) file.fail_at(field, "is ", value, ", expected ", expected...);
   };
   check(
-      "llama.attention.sliding_window",
+      "sliding_window",
       [&](double window) { return window == 0 || window >= static_cast<double>(max_length); },
       "0, or the context length ", max_length, " or more");
   const double usual = 1 / std::sqrt(static_cast<double>(head_dim));
   check(
-      "llama.attention.scale",
-      [&](double scale) { return scale == 0 || std::abs(scale - usual) <= 1e-6 * usual; }, usual);
+      "scale", [&](double scale) { return scale == 0 || std::abs(scale - usual) <= 1e-6 * usual; },
+      usual);
   check(
-      "llama.attention.value_length",
-      [&](double length) { return length == static_cast<double>(head_dim); }, head_dim);
+      "value_length", [&](double length) { return length == static_cast<double>(head_dim); },
+      head_dim);
 }
 
 }  // namespace detail
