@@ -120,7 +120,9 @@ def rotary():
              LlamaConfig(**sizes, rope_parameters=dict(base, rope_type="linear", factor=4.0))),
             ("llama3", LlamaForCausalLM, LlamaConfig(**sizes, rope_parameters=llama3)),
             ("mistral", MistralForCausalLM,
-             MistralConfig(**sizes, rope_parameters=base, sliding_window=None))]:
+             MistralConfig(**sizes, rope_parameters=base, sliding_window=None)),
+            ("window", MistralForCausalLM,
+             MistralConfig(**sizes, rope_parameters=base, sliding_window=9))]:
         other = kind(config).eval()
         other.load_state_dict(model.state_dict())
         config.architectures, config.dtype = [kind.__name__], torch.float32

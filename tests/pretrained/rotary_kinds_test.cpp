@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Llamas whose files stretch rotary positions, and Mistrals, which are Llamas without a window.
+// Llamas whose files stretch rotary positions, and Mistrals, which are Llamas, perhaps with a
+// window.
 #include <heed/pretrained/load_model.hpp>
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <heed/generation/session.hpp>
 #include <heed/masks/intervals.hpp>
 
 #include "pretrained/golden_gguf.hpp"
@@ -32,7 +35,7 @@ TEST(RotaryKinds, LogitsEqualTransformers) {
   EXPECT_LT(
       largest_difference(load_llama<double>(pretrained_golden("rotary")).forward(tokens), plain),
       1e-5);
-  for (const std::string kind : {"linear", "llama3", "mistral"}) {
+  for (const std::string kind : {"linear", "llama3", "mistral", "window"}) {
     SCOPED_TRACE(kind);
     const RotaryFolder folder(kind);
     const auto golden = pretrained_array<float, 3>("rotary/" + kind + "/out");
@@ -42,6 +45,10 @@ TEST(RotaryKinds, LogitsEqualTransformers) {
     EXPECT_LT(largest_difference(logits, golden), 1e-5);
     EXPECT_LT(largest_difference(load_llama<double>(folder.path()).forward(tokens), golden), 1e-5);
     EXPECT_TRUE(same_bits(load_packed_llama(folder.path()).forward(tokens), logits));
+    Session<float> session(model);
+    session.prefill(std::vector<std::vector<Index>>{{tokens.data(), tokens.data() + 30}});
+    EXPECT_TRUE(same_bits(session.logits(std::span(tokens.data() + 30, 10)),
+                          Tensor<float, 3>::copy_of(logits.slice(0, 0, 1).slice(1, 30, 40))));
     auto loaded = load_model(folder.path());
     EXPECT_EQ(loaded.architecture, "llama");
     EXPECT_TRUE(same_bits(loaded.language_model().forward(tokens), logits));
@@ -133,13 +140,17 @@ TEST(RotaryKinds, RefusesKindsThatAreUnknownOrUnclear) {
 
 TEST(RotaryKinds, AMistralHasAWindowUnlessItSaysNull) {
   const std::string mistral = R"(, "model_type": "mistral")";
-  EXPECT_EQ(options_of(mistral + R"(, "sliding_window": null)").max_length, 8192);
-  EXPECT_EQ(options_of(mistral + R"(, "sliding_window": 8192)").max_length, 8192);
-  expect_refusal(mistral + R"(, "sliding_window": 4096)",
-                 "'sliding_window' is 4096, expected null, or max_position_embeddings or more");
-  expect_refusal(mistral + R"(, "sliding_window": 4096, "use_sliding_window": false)",
-                 "'sliding_window' is 4096");
-  expect_refusal(mistral, "'sliding_window' is 4096 unless given, expected null");
+  const auto window_of = [&](const std::string& more) {
+    return options_of(mistral + more).block.window;
+  };
+  EXPECT_EQ(window_of(R"(, "sliding_window": null)"), 0);
+  EXPECT_EQ(window_of(R"(, "sliding_window": 8192)"), 0);
+  EXPECT_EQ(window_of(R"(, "sliding_window": 4095)"), 4095);
+  EXPECT_EQ(window_of(R"(, "sliding_window": 4095, "use_sliding_window": false)"), 4095);
+  EXPECT_EQ(window_of(""), 4096);
+  expect_refusal(mistral + R"(, "sliding_window": 0)", "'sliding_window' is 0, expected null");
+  expect_refusal(mistral + R"(, "sliding_window": -1)", "'sliding_window' is -1");
+  expect_refusal(R"(, "sliding_window": 4095)", "'sliding_window' is 4095, expected null");
   expect_refusal(R"(, "model_type": "mixtral")",
                  "is 'mixtral', expected llama, mistral, qwen2 or qwen3");
 }

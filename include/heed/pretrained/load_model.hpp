@@ -64,9 +64,9 @@ LanguageModel<T> load_gpt2(const FilePath& folder) {
   return load_weights<LanguageModel<T>>(detail::weights_in(folder), gpt2_names, options);
 }
 
-/// The options in the config.json of a Llama, or of a model of its family without a window: a
-/// Mistral, which is the same, a Qwen2, which has biases of queries, keys and values, or a Qwen3,
-/// which has norms of queries and keys. Throws FileError for settings that heed does not support.
+/// The options in the config.json of a Llama or of a model of its family: a Mistral, which may have
+/// a window, a Qwen2, which has biases of queries, keys and values, or a Qwen3, which has norms of
+/// queries and keys. Throws FileError for settings that heed does not support.
 LanguageModelOptions llama_options(const ModelConfig& config);
 
 /// The options in the metadata of a GGUF file with a Llama, whose queries and keys are stored for

@@ -71,16 +71,17 @@ HEED_INLINE LanguageModelOptions gpt2_options(const ModelConfig& config) {
 
 namespace detail {
 
-/// Throws FileError for a window in the config.json of a Llama or one of its family: heed's models
-/// take masks from their callers.
-inline void check_llama_window(const ModelConfig& config) {
+/// The window of all layers in the config.json of a Mistral; 0: none. Throws FileError for one of
+/// another model: a Llama has none in transformers, and a Qwen only in some of its layers.
+inline Index llama_window(const ModelConfig& config) {
   const std::string key = "sliding_window", kind = config.text("model_type", "llama");
   const bool usual = kind == "llama" && config.has(key);  // a Qwen has it switched off
   const bool uses = kind == "mistral" || config.flag("use_sliding_window", usual);
-  if (!uses || config.is_null(key)) return;
+  if (!uses || config.is_null(key)) return 0;
   // transformers gives a Mistral that says nothing, and a Qwen with a window, one of 4096.
-  const double window = config.real(key, 4096);
-  if (window >= config.real("max_position_embeddings")) return;
+  const Index window = config.integer(key, 4096);
+  if (window >= config.integer("max_position_embeddings")) return 0;
+  if (kind == "mistral" && window > 0) return window;
   config.fail_at(key, "is ", window, config.has(key) ? "" : " unless given",
                  ", expected null, or max_position_embeddings or more");
 }
@@ -151,9 +152,9 @@ HEED_INLINE LanguageModelOptions llama_options(const ModelConfig& config) {
   if (!detail::is_llama(kind)) {
     config.fail_at("model_type", "is ", quote(kind), ", expected ", detail::llama_kinds);
   }
-  detail::check_llama_window(config);
   auto options = detail::llama_of_kind(kind);
   BlockOptions& block = options.block;
+  block.window = detail::llama_window(config);
   block.rotary = detail::rotary_options(config);
   detail::refuse_unsupported(config);
   options.vocab_size = config.integer("vocab_size");
