@@ -446,6 +446,23 @@ TEST(Session, ReadsATreeOfDraftsAtTheDepthsOfItsNodes) {
   }
 }
 
+TEST(Session, RefusesATreeWhereLayersCountColumns) {
+  const masks::Tree tree(0, {-1, -1});
+  const std::vector<Index> nodes = {3, 4};
+  for (const auto kind : {PositionKind::relative, PositionKind::alibi}) {
+    auto options = gpt();
+    options.block.positions = kind;
+    const auto model = made<float>(options);
+    Session<float> session(model);
+    EXPECT_THROW(session.logits(nodes, tree), InvalidArgument);
+  }
+  auto model = made<float>(gpt());
+  model.blocks[1].attention.own_mask = masks::last_n(9);
+  Session<float> session(model);
+  EXPECT_THROW(session.logits(nodes, tree), InvalidArgument);
+  EXPECT_EQ(session.length(), 0);
+}
+
 TEST(Session, TakesTheMaskAndPositionsOfACall) {
   const auto model = made<float>(llama());
   Session<float> session(model, {.batch = 2, .max_length = 64, .page_size = 16});
@@ -457,12 +474,15 @@ TEST(Session, TakesTheMaskAndPositionsOfACall) {
   const auto mask = masks::Causal{} & masks::last_n(5);
   const auto whole = model.forward(tokens, mask, positions);
   const auto at = [&](Index first, Index last) {
-    return session.logits(Tokens::copy_of(tokens.view().slice(1, first, last)), mask, positions);
+    return session.logits(Tokens::copy_of(tokens.view().slice(1, first, last)), mask,
+                          positions.columns(0, last));
   };
   EXPECT_TRUE(same_bits(at(0, 4), Tensor<float, 3>::copy_of(whole.view().slice(1, 0, 4))));
   const auto before = session;
-  const Positions few(Tensor<Index, 2>({1, 8}));
-  EXPECT_THROW(session.logits(Tokens({2, 5}), mask, few), ShapeError) << "a column lacks one";
+  for (const Extents<2>& other : {Extents<2>{1, 5}, {1, 8}, {1, 10}, {3, 9}}) {
+    const Positions wrong((Tensor<Index, 2>(other)));
+    EXPECT_THROW(session.logits(Tokens({2, 5}), mask, wrong), ShapeError) << other[1];
+  }
   const masks::Tree other(4, {-1});
   EXPECT_THROW(session.logits(Tokens({2, 5}), other), ShapeError) << "four nodes too few";
   EXPECT_EQ(session.length(0), 4);

@@ -118,6 +118,10 @@ TEST_F(EigenCalls, AColumnVectorIsOneRow) {
   Eigen::VectorXd out(3);
   softmax(x, out);
   EXPECT_EQ(out, voted);
+  const Eigen::VectorXd shares = softmax(Eigen::VectorXd(-x));
+  EXPECT_GT(cross_entropy(x, shares).loss, 0);
+  EXPECT_EQ(cross_entropy(x, shares).loss,
+            cross_entropy_loss(flat, Eigen::RowVectorXd(shares.transpose())));
   EXPECT_THROW(softmax(x, {.temperature = 0}), InvalidArgument);
 }
 

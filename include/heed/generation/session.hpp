@@ -163,11 +163,15 @@ class Session {
   /// tokens without room are a ShapeError, whatever `slide` is.
   Tensor<T, 3> logits(const Tokens& tokens) { return logits(tokens, options_.mask); }
   /// The same under another mask, for this call alone. It and `positions` are over whole sequences,
-  /// with the tokens of earlier calls. Throws ShapeError where they do not fit these.
+  /// with the tokens of earlier calls, up to the longest one. Throws ShapeError where they do not
+  /// fit these.
   Tensor<T, 3> logits(const Tokens& tokens, const Mask& mask, const Positions& positions = {});
-  /// The same for nodes of a tree of drafts, each at its place in its own text. Only one branch of
-  /// a tree can stay: truncate the sequence to the text, and read the accepted tokens.
+  /// The same for nodes of a tree of drafts, each at its place in its own text; a Mask that holds a
+  /// Tree is any mask. Only one branch can stay: truncate the sequence to the text, and read the
+  /// accepted tokens. Throws InvalidArgument for a model that counts columns, in masks of its
+  /// layers or biases by distance.
   Tensor<T, 3> logits(const Tokens& nodes, const masks::Tree& tree) {
+    check_counts_no_columns();
     const Index tokens = detail::sum_or_most(length(), nodes.extent(1));
     return logits(nodes, tree, positions_of(tree, {1, tokens}));
   }
@@ -212,6 +216,16 @@ class Session {
     if (item < 0 || item >= batch()) throw_shape_error("Session: sequence ", item, " of ", batch());
   }
 
+  void check_counts_no_columns() const {
+    for (std::size_t i = 0; i < model_->blocks.size(); ++i) {
+      const auto& layer = model_->blocks[i].attention;
+      if (!layer.own_mask && !layer.score_bias.relative && layer.score_bias.slopes.empty())
+        continue;
+      throw_invalid_argument("Session: block ", i, " has ",
+                             layer.own_mask ? "a mask of its own" : "a bias by distance",
+                             ", which counts columns; nodes of a Tree stand at their depths");
+    }
+  }
   void check_batch(std::span<const std::vector<Index>> tokens) const {
     if (static_cast<Index>(tokens.size()) == batch()) return;
     throw_shape_error("Session: tokens of ", tokens.size(), " sequences for a batch of ", batch());
@@ -345,6 +359,8 @@ Tensor<T, 3> Session<T, Stored>::logits(const Tokens& tokens, const Mask& mask,
     rows.emplace_back(row, row + tokens.extent(1));
   }
   check_batch(rows);
+  const Index longest = *std::max_element(lengths_.begin(), lengths_.end());
+  positions.check("Session", {batch(), detail::sum_or_most(longest, tokens.extent(1))});
   return advance(flattened(rows), mask, positions, [&](Tensor<T, 3>&& logits) {
     const Index vocabulary = logits.extent(2);
     return std::move(logits).reshaped(Extents<3>{batch(), tokens.extent(1), vocabulary});

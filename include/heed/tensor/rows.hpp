@@ -160,46 +160,48 @@ void fill_row(const Row<T>& row, T all, T hidden, T* out) {
   for (Index i = 0; i < row.count(); ++i) out[i] = row.visible(i) ? all : hidden;
 }
 
-/// Writes (x − max) / temperature to `shifted`, which may be the row itself, with −inf for hidden
-/// elements, and returns the maximum. It is subtracted first, so that large elements lose no
-/// precision.
+/// The elements of a row side by side: the row itself, or what is gathered in `memory`, which may
+/// be the row's own, with −inf for hidden ones.
 template <class T>
-T shift_row(const Row<T>& row, T* shifted) {
-  const T* x = row.values.data_handle();
-  if (row.masked || row.values.stride(0) != 1) {
-    for (Index i = 0; i < row.count(); ++i) {
-      shifted[i] = row.visible(i) ? row.values(i) : -std::numeric_limits<T>::infinity();
-    }
-    x = shifted;
-  }
-  const T maximum = simd::training_kernels<T>().maximum(x, row.count());
-  if (row.temperature == 1) {
-    simd::row_kernels<T>().shift_scale(x, maximum, T{1}, shifted, row.count());
-    return maximum;
-  }
+const T* gathered_row(const Row<T>& row, T* memory) {
+  if (!row.masked && row.values.stride(0) == 1) return row.values.data_handle();
   for (Index i = 0; i < row.count(); ++i) {
-    const double distance = static_cast<double>(x[i]) - static_cast<double>(maximum);
-    shifted[i] = static_cast<T>(distance / row.temperature);
+    memory[i] = row.visible(i) ? row.values(i) : -std::numeric_limits<T>::infinity();
   }
-  return maximum;
+  return memory;
 }
 
-/// The statistics of a row. Writes its shifted elements to `shifted`, see shift_row, and its powers
-/// to `powers`, which may be `shifted`.
+/// Writes (x − maximum) / temperature to `shifted`, which may be x. The maximum is subtracted
+/// first, so that large elements lose no precision.
+template <class T>
+void shift_row(const T* x, T maximum, double temperature, T* shifted, Index count) {
+  if (temperature == 1) {
+    return simd::row_kernels<T>().shift_scale(x, maximum, T{1}, shifted, count);
+  }
+  for (Index i = 0; i < count; ++i) {
+    const double distance = static_cast<double>(x[i]) - static_cast<double>(maximum);
+    shifted[i] = static_cast<T>(distance / temperature);
+  }
+}
+
+/// The statistics of a row. Writes its shifted elements to `shifted`, which may be the row's own
+/// memory, and its powers to `powers`, which may be `shifted`; of an empty row neither.
 template <class T>
 RowSum sum_row(const Row<T>& row, T* shifted, T* powers) {
   const auto& kernels = simd::training_kernels<T>();
-  const auto maximum = static_cast<double>(shift_row(row, shifted));
-  RowSum result{maximum, 0};
-  if (maximum == -std::numeric_limits<double>::infinity()) {
-    // NaN is not the maximum, and every difference of −inf is NaN: look for one.
-    for (Index i = 0; i < row.count(); ++i) {
-      if (row.visible(i) && row.values(i) != row.values(i)) result.sum = maximum - maximum;
+  const Index count = row.count();
+  const T* x = gathered_row(row, shifted);
+  const T maximum = kernels.maximum(x, count);
+  RowSum result{static_cast<double>(maximum), 0};
+  if (maximum == -std::numeric_limits<T>::infinity()) {
+    for (Index i = 0; i < count; ++i) {  // a NaN is never the maximum
+      if (x[i] != x[i]) result.sum = static_cast<double>(x[i]);
     }
     return result;
   }
-  kernels.exponentials(shifted, T{0}, powers, row.count());
-  result.sum = kernels.sum(powers, row.count());
+  shift_row(x, maximum, row.temperature, shifted, count);
+  kernels.exponentials(shifted, T{0}, powers, count);
+  result.sum = kernels.sum(powers, count);
   return result;
 }
 
@@ -318,11 +320,11 @@ T log_sum_exp_row(const Row<T>& row) {
 /// vector of Eigen's. `out` has the extents of `in` and may be `in`. Masked elements are exactly 0,
 /// and so is a row without visible elements; a visible NaN or +inf makes every visible element of
 /// its row NaN. Relative error at most u · (8 + |x − max|), with a temperature u · (8 + 2 |x − max|
-/// / temperature), where u is 2⁻²⁴ for float and 2⁻⁵³ for double; n doubles add u · n / 16, since
-/// sums are doubles too. Weights below the smallest normal number may be 0. Throws before the first
-/// write: ShapeError for an `out` of other extents, for one that overlaps `in` without being the
-/// same view and for a mask that does not fit, InvalidArgument for a temperature that is not finite
-/// or not above 0.
+/// / temperature), where u is 2⁻²⁴ for float and 2⁻⁵³ for double, and twice that on processors
+/// without fused multiply-add; n doubles add u · n / 16, since sums are doubles too. Weights below
+/// the smallest normal number may be 0. Throws before the first write: ShapeError for an `out` of
+/// other extents, for one that overlaps `in` without being the same view and for a mask that does
+/// not fit, InvalidArgument for a temperature that is not finite or not above 0.
 template <Viewable In, Viewable Out>
 void softmax(const In& in, Out&& out, const detail::RowOptionsFor<In>& options = {}) {
   const auto target = view_of(out);

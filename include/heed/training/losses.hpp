@@ -363,7 +363,8 @@ HEED_LINKED_CROSS_ENTROPY(double, 3)
 /// Targets may also be shares of all classes, in the extents and the type of the logits, as a
 /// teacher's softmax gives them: the sum over classes of −share · log p, with its gradient (the sum
 /// of the shares · p − share) / n, where n counts all rows and none is `ignored`. A row whose
-/// shares are all 0 is not read. A share below 0 or not finite is an InvalidArgument.
+/// shares are all 0 is not read, and columns of Eigen's are one row. A share below 0 or not finite
+/// is an InvalidArgument.
 template <Viewable Logits, Viewable Targets>
 auto cross_entropy(const Logits& logits, const Targets& targets,
                    const CrossEntropyOptions& options = {}) {
@@ -372,8 +373,10 @@ auto cross_entropy(const Logits& logits, const Targets& targets,
   const TensorView<const T, rank> source = view_of(logits);
   CrossEntropy<T, rank> result{0, Tensor<T, rank>(source.extents())};
   if constexpr (detail::SharesOf<Targets, Logits>) {
-    result.loss = detail::compute_shared_cross_entropy<T, rank>(source, view_of(targets),
-                                                                result.grad_logits.view(), options);
+    result.loss = detail::compute_shared_cross_entropy<T, rank>(
+        detail::with_rows_last<Logits>(source),
+        detail::with_rows_last<Targets>(TensorView<const T, rank>(view_of(targets))),
+        detail::with_rows_last<Logits>(result.grad_logits.view()), options);
   } else if constexpr (detail::expect_targets<Logits, Targets>()) {
     result.loss = detail::compute_cross_entropy<T>(source, view_of(targets),
                                                    result.grad_logits.view(), options);
@@ -412,8 +415,10 @@ double cross_entropy_loss(const Logits& logits, const Targets& targets,
   constexpr std::size_t rank = ViewOf<const Logits>::rank();
   const TensorView<const T, rank> source = view_of(logits);
   if constexpr (detail::SharesOf<Targets, Logits>) {
-    return detail::compute_shared_cross_entropy<T, rank>(source, view_of(targets),
-                                                         TensorView<T, rank>(), options);
+    return detail::compute_shared_cross_entropy<T, rank>(
+        detail::with_rows_last<Logits>(source),
+        detail::with_rows_last<Targets>(TensorView<const T, rank>(view_of(targets))),
+        TensorView<T, rank>(), options);
   } else if constexpr (detail::expect_targets<Logits, Targets>()) {
     return detail::compute_cross_entropy<T>(source, view_of(targets), TensorView<T, rank>(),
                                             options);
