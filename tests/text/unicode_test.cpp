@@ -14,8 +14,8 @@ namespace heed::detail {
 namespace {
 
 TEST(UnicodeTables, HoldDigitsOfTheirNumbersAndEndWithOne) {
-  for (const std::string_view table :
-       {packed_character_classes, packed_without_accents, packed_lower_case}) {
+  for (const std::string_view table : {packed_character_classes, packed_combining_classes,
+                                       packed_decompositions, packed_lower_case}) {
     EXPECT_EQ(
         table.find_first_not_of("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+-"),
         std::string_view::npos);
@@ -109,6 +109,55 @@ TEST(Unicode, LowerCaseOfAsciiIsThatOfC) {
       EXPECT_EQ(static_cast<unsigned>(letter), static_cast<unsigned>(expected));
     });
   }
+}
+
+TEST(Nfc, ComposesLettersAndTheirMarks) {
+  EXPECT_EQ(nfc(""), "");
+  EXPECT_EQ(nfc("plain été"), "plain été");
+  EXPECT_EQ(nfc("e\u0301te\u0301"), "été");
+  EXPECT_EQ(nfc("e\u0302\u0323x"), "ệx") << "the mark below comes first";
+  EXPECT_EQ(nfc("e\u0323\u0302"), "ệ");
+  EXPECT_EQ(nfc("ẹ\u0302"), "ệ");
+  EXPECT_EQ(nfc("a\u0301\u0300"), "á\u0300") << "one of a class stands in the way of the next";
+  EXPECT_EQ(nfc("a\u0323\u0301\u0300"), "ạ\u0301\u0300");
+  EXPECT_EQ(nfc("x\u0301"), "x\u0301");
+  EXPECT_EQ(nfc("\u0301e"), "\u0301e") << "nothing in front of it";
+  EXPECT_EQ(nfc("\u0301\u0323"), "\u0323\u0301");
+  EXPECT_EQ(nfc("a\u0315\u0300\u05ae\u0300b"), "à\u05ae\u0300\u0315b") << "Unicode's own test";
+}
+
+TEST(Nfc, CharactersThatAreNeverNormal) {
+  EXPECT_EQ(nfc("\u212b\u2126\u212a"), "\u00c5\u03a9K");
+  EXPECT_EQ(nfc("\u037e"), ";");
+  EXPECT_EQ(nfc("a\uf900b"), "a\u8c48b");
+  EXPECT_EQ(nfc("\u0958"), "\u0915\u093c") << "excluded from composition";
+  EXPECT_EQ(nfc("\u0915\u093c"), "\u0915\u093c");
+  EXPECT_EQ(nfc("\u0344"), "\u0308\u0301");
+  EXPECT_EQ(nfc("\U0001d160"), "\U0001d158\U0001d165\U0001d16e");
+  EXPECT_EQ(nfc("\ufb01"), "\ufb01") << "a ligature is another character, not another spelling";
+}
+
+TEST(Nfc, Hangul) {
+  EXPECT_EQ(nfc("\u1100\u1161\u11a8\u1112\u1175"), "각히");
+  EXPECT_EQ(nfc("가\u11a8"), "각");
+  EXPECT_EQ(nfc("각\u11a8"), "각\u11a8");
+  EXPECT_EQ(nfc("\u1100\u11a8\u1161"), "\u1100\u11a8\u1161");
+  EXPECT_EQ(nfc("가\u11a7"), "가\u11a7") << "the place of no trailing consonant";
+  EXPECT_EQ(nfc("\u1112\u1175\u11c2\u1112\u1176"), "힣\u1112\u1176");
+}
+
+TEST(Nfc, BytesThatAreNoCharactersStay) {
+  EXPECT_EQ(nfc("e\xff\u0301\xcc"), "e\xff\u0301\xcc");
+  EXPECT_EQ(nfc("\xc3\u0301\u0323e\u0301"), "\xc3\u0323\u0301é");
+  EXPECT_EQ(nfc("\ufffd\u0301"), "\ufffd\u0301");
+}
+
+TEST(Nfc, AMillionMarksTakeASecondNotADay) {
+  std::string text = "a";
+  for (int i = 0; i < 500'000; ++i) text += "\u0301\u0323";
+  const std::string result = nfc(text);
+  EXPECT_EQ(result.substr(0, 3), "ạ");
+  EXPECT_EQ(result.size(), 3 + 2 * (1'000'000 - 1));
 }
 
 }  // namespace

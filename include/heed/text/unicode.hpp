@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include <heed/core/config.hpp>
 #include <heed/core/function_ref.hpp>
@@ -34,6 +36,11 @@ void without_accents(char32_t code, FunctionRef<void(char32_t)> visit);
 
 /// Calls visit with the letters of a character in lower case.
 void lower_case(char32_t code, FunctionRef<void(char32_t)> visit);
+
+/// A text in Unicode's normal form C, as Hugging Face's tokenizers know it (Unicode 9): letters and
+/// the accents behind them are one character where there is one, "e\u0301" is "é". Bytes that are
+/// not UTF-8 stay.
+std::string nfc(std::string_view text);
 
 }  // namespace heed::unicode
 
