@@ -145,7 +145,7 @@ class TextList {
   std::size_t characters() const { return characters_.size(); }
   std::string_view operator[](std::size_t i) const {
     const std::size_t begin = i == 0 ? 0 : ends_[i - 1];
-    return std::string_view(characters_).substr(begin, ends_[i] - begin);
+    return {characters_.data() + begin, ends_[i] - begin};
   }
   Iterator begin() const { return {*this, 0}; }
   Iterator end() const { return {*this, size()}; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -101,10 +102,10 @@ class SpecialTokenFinder {
   template <class Piece, class Token>
   void split(const TextList& texts, std::string_view text, const Piece& piece, const Token& token,
              SpecialTokens special = SpecialTokens::recognized) const {
-    if (special == SpecialTokens::as_text) return piece(text);
+    if (special == SpecialTokens::as_text || tokens_.empty()) return piece(text);
     std::size_t begin = 0;
     for (std::size_t at = 0; at < text.size();) {
-      const std::uint32_t* found = longest(texts, text.substr(at));
+      const std::uint32_t* found = longest(texts, text, at);
       if (found == nullptr) {
         ++at;
         continue;
@@ -121,6 +122,11 @@ class SpecialTokenFinder {
   }
 
  private:
+  /// The longest name at `at` in `text`.
+  const std::uint32_t* longest(const TextList& texts, std::string_view text, std::size_t at) const {
+    if (!begins_[static_cast<unsigned char>(text[at])]) return nullptr;
+    return longest(texts, text.substr(at));
+  }
   /// The longest name at the beginning of `text`, by binary search byte by byte.
   const std::uint32_t* longest(const TextList& texts, std::string_view text) const;
 
@@ -128,7 +134,8 @@ class SpecialTokenFinder {
   static bool has(const Tokens& ascending, Index token);
 
   Tokens by_name_;
-  Tokens tokens_, before_, after_;  // ascending
+  Tokens tokens_, before_, after_;     // ascending
+  std::array<bool, 256> begins_ = {};  // whether a name begins with each byte
 };
 
 }  // namespace detail

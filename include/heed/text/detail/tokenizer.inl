@@ -88,6 +88,9 @@ HEED_INLINE SpecialTokenFinder::SpecialTokenFinder(const TextList& texts,
   by_name_ = tokens_;
   std::sort(by_name_.begin(), by_name_.end(),
             [&](std::uint32_t a, std::uint32_t b) { return texts[a] < texts[b]; });
+  for (const std::uint32_t token : tokens_) {
+    begins_[static_cast<unsigned char>(texts[token].front())] = true;
+  }
 }
 
 HEED_INLINE bool SpecialTokenFinder::contains(Index token) const { return has(tokens_, token); }
