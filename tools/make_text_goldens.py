@@ -3,8 +3,11 @@
 """Writes texts and what the original tokenizers make of them to tests/golden/text.
 
 lines.txt: a text a line, with \\\\ \\n \\r for backslash and line ends. small_vocab.txt, small_bpe.gguf: small
-vocabularies, trained on the lines. NAME.ids: for each line a count and the token numbers, 16 bits each:
+vocabularies, trained on the lines. The two texts are written only where there are none: some lines are heed's own code,
+which changes, and two trainings of word pieces differ.
+NAME.ids: for each line a count and the token numbers, 16 bits each:
   small_vocab, small_gpt2, small_smollm   by the small vocabularies
+  small_llama3, small_qwen2               by the small one of byte pairs without every tenth merge
   minilm, smollm2                         by the real ones (tools/models.sh), special tokens recognized
 
   pip install tokenizers transformers gguf
@@ -13,6 +16,7 @@ vocabularies, trained on the lines. NAME.ids: for each line a count and the toke
 import os
 import pathlib
 import random
+import re
 import sys
 import tempfile
 import unicodedata
@@ -138,11 +142,23 @@ def write_ids(name, encodings):
     (golden / f"{name}.ids").write_bytes(np.array(flat, dtype="<u2").tobytes())
 
 
+# As in the tokenizer.json of Llama 3; that of Qwen2 has one number in place of three.
+LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+          r"|\s*[\r\n]+|\s+(?!\S)|\s+")
+
+
 def bpe(vocabulary, merges, pre, special):
-    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
-    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
-    digits = pre_tokenizers.Digits(individual_digits=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([digits, byte_level]) if pre == "smollm" else byte_level
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges, ignore_merges=pre == "llama3"))
+    split = pre in ("llama3", "qwen2")
+    steps = [pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=not split)]
+    if pre == "smollm":
+        steps.insert(0, pre_tokenizers.Digits(individual_digits=True))
+    if split:
+        pattern = LLAMA3 if pre == "llama3" else LLAMA3.replace("{1,3}", "")
+        steps.insert(0, pre_tokenizers.Split(Regex(pattern), "isolated"))
+    if pre == "qwen2":
+        tokenizer.normalizer = normalizers.NFC()
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(steps)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens(special)
     return tokenizer
@@ -174,18 +190,22 @@ def small_bpe(lines):
     writer.close()
     for pre in ("gpt2", "smollm"):
         write_ids(f"small_{pre}", encode_all(bpe(vocabulary, merges, pre, special), lines))
+    kept = [merge for i, merge in enumerate(merges) if i % 10 != 9]
+    for pre in ("llama3", "qwen2"):
+        write_ids(f"small_{pre}", encode_all(bpe(vocabulary, kept, pre, special), lines))
 
 
 def small_vocabulary(lines):
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    tokenizer.train_from_iterator(lines, trainers.WordPieceTrainer(
-        vocab_size=1500, limit_alphabet=400, special_tokens=special, show_progress=False))
-    vocabulary = tokenizer.get_vocab()
     path = golden / "small_vocab.txt"
-    path.write_text("".join(token + "\n" for token in sorted(vocabulary, key=vocabulary.get)))
+    if not path.exists():
+        tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+        tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+        tokenizer.train_from_iterator(lines, trainers.WordPieceTrainer(
+            vocab_size=1500, limit_alphabet=400, special_tokens=special, show_progress=False))
+        vocabulary = tokenizer.get_vocab()
+        path.write_text("".join(token + "\n" for token in sorted(vocabulary, key=vocabulary.get)))
     write_ids("small_vocab", bert(path, lines))
 
 
@@ -207,9 +227,12 @@ def smollm2(path, lines):
     return encode_all(bpe(vocabulary, merges, "smollm", special), lines)
 
 
-lines = texts()
-escaped = [line.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r") for line in lines]
-(golden / "lines.txt").write_bytes("".join(line + "\n" for line in escaped).encode())
+path = golden / "lines.txt"
+if not path.exists():
+    escaped = [line.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r") for line in texts()]
+    path.write_bytes("".join(line + "\n" for line in escaped).encode())
+plain = {"\\\\": "\\", "\\n": "\n", "\\r": "\r"}
+lines = [re.sub(r"\\.", lambda escape: plain[escape[0]], line) for line in path.read_bytes().decode().split("\n")[:-1]]
 small_bpe(lines)
 small_vocabulary(lines)
 folder = pathlib.Path(sys.argv[1])

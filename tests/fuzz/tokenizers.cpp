@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Any bytes are a vocabulary or a tokenizer.json, or a FileError, and are encoded; bytes and byte
-// pairs give them back, characters do where they are UTF-8.
+// pairs give them back, or their normal form, characters do where they are UTF-8.
 #include <string>
 #include <vector>
 
 #include <heed/text/byte_pair_encoding.hpp>
 #include <heed/text/load_tokenizer.hpp>
 #include <heed/text/tokenizer.hpp>
+#include <heed/text/unicode.hpp>
 #include <heed/text/word_piece.hpp>
 
 #include "fuzz/fuzz.hpp"
@@ -29,6 +30,8 @@ heed::BytePairEncoding byte_pairs(heed::PreTokenizer kind) {
   source.special = {static_cast<heed::Index>(source.tokens.size())};
   source.tokens.emplace_back("<|end|>");
   source.pre_tokenizer = kind;
+  source.ignores_merges = kind == heed::PreTokenizer::llama3;
+  source.nfc = kind == heed::PreTokenizer::qwen2;
   return heed::BytePairEncoding(source);
 }
 
@@ -73,6 +76,8 @@ void round_trip(const X& tokenizer, std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const auto gpt2 = byte_pairs(heed::PreTokenizer::gpt2);
   static const auto smollm = byte_pairs(heed::PreTokenizer::smollm);
+  static const auto llama3 = byte_pairs(heed::PreTokenizer::llama3);
+  static const auto qwen2 = byte_pairs(heed::PreTokenizer::qwen2);
   static const auto pieces = word_pieces();
   const std::string text(data, data + size);
   read_vocabulary(text);
@@ -81,6 +86,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   round_trip(heed::ByteTokenizer(), text);
   round_trip(gpt2, text);
   round_trip(smollm, text);
+  round_trip(llama3, text);
+  const std::string normal = heed::unicode::nfc(text);
+  round_trip(qwen2, normal);
+  heed::fuzz::require(qwen2.encode(text) == qwen2.encode(normal));
   heed::fuzz::require(gpt2.decode(gpt2.encode(text, heed::SpecialTokens::recognized)) == text);
   pieces.decode(pieces.encode(text, heed::SpecialTokens::recognized));
   if (heed::is_utf8(text)) round_trip(heed::CharacterTokenizer(text), text);

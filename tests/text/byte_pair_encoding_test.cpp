@@ -132,6 +132,48 @@ TEST(PreTokenizer, DigitsAlone) {
 
 TEST(PreTokenizer, BytesThatAreNoCharacterBelongToTheRest) {
   EXPECT_EQ(pieces("a\xff!\xc3 b"), (Pieces{"a", "\xff!\xc3", " b"}));
+  EXPECT_EQ(pieces("a\xff!\xc3 \xffz", PreTokenizer::llama3),
+            (Pieces{"a", "\xff!\xc3", " \xff", "z"}));
+}
+
+// The pieces below are those of Hugging Face's tokenizers 0.23.
+
+TEST(PreTokenizer, Llama3ContractionsInAnyCase) {
+  const auto cut = [](std::string_view text) { return pieces(text, PreTokenizer::llama3); };
+  EXPECT_EQ(cut("I'll WE'VE it'S DON'T'd"),
+            (Pieces{"I", "'ll", " WE", "'VE", " it", "'S", " DON", "'T", "'d"}));
+  EXPECT_EQ(cut("it'ſ 'mx 'r 'lb 'v"),
+            (Pieces{"it", "'ſ", " '", "mx", " '", "r", " '", "lb", " '", "v"}));
+  EXPECT_EQ(cut("'lLx'rE'R"), (Pieces{"'lL", "x", "'rE", "'R"}));
+  EXPECT_EQ(cut("'x'\xc5"), (Pieces{"'x", "'\xc5"}));
+  EXPECT_EQ(cut("''s'"), (Pieces{"''", "s", "'"}));
+}
+
+TEST(PreTokenizer, Llama3LettersTakeOneCharacterBefore) {
+  const auto cut = [](std::string_view text) { return pieces(text, PreTokenizer::llama3); };
+  EXPECT_EQ(cut("a\t b\tc_d(e)  f"), (Pieces{"a", "\t", " b", "\tc", "_d", "(e", ")", " ", " f"}));
+  EXPECT_EQ(cut("\u3000中。文!!x"), (Pieces{"\u3000中", "。文", "!!", "x"}));
+  EXPECT_EQ(cut("a\nb\rc"), (Pieces{"a", "\n", "b", "\r", "c"})) << "but no line end";
+  EXPECT_EQ(cut("1a 1"), (Pieces{"1", "a", " ", "1"})) << "and no number";
+}
+
+TEST(PreTokenizer, Llama3NumbersByThreeAndQwen2ByOne) {
+  EXPECT_EQ(pieces("1234567 ½٣x", PreTokenizer::llama3),
+            (Pieces{"123", "456", "7", " ", "½٣", "x"}));
+  EXPECT_EQ(pieces("123 ½٣x", PreTokenizer::qwen2), (Pieces{"1", "2", "3", " ", "½", "٣", "x"}));
+}
+
+TEST(PreTokenizer, Llama3LineEndsStayWithWhatIsInFront) {
+  const auto cut = [](std::string_view text) { return pieces(text, PreTokenizer::llama3); };
+  EXPECT_EQ(cut("x !\r\n\n  y"), (Pieces{"x", " !\r\n\n", " ", " y"}));
+  EXPECT_EQ(cut("x \n \n  y"), (Pieces{"x", " \n \n", " ", " y"}));
+  EXPECT_EQ(cut("\u0085\n 1"), (Pieces{"\u0085\n", " ", "1"}));
+  EXPECT_EQ(cut("  !"), (Pieces{" ", " !"}));
+  EXPECT_EQ(cut("\t\t!"), (Pieces{"\t", "\t", "!"}));
+  EXPECT_EQ(cut("x \n  "), (Pieces{"x", " \n", "  "}));
+  EXPECT_EQ(cut("\n"), Pieces{"\n"});
+  EXPECT_EQ(cut(" "), Pieces{" "});
+  EXPECT_EQ(cut(""), Pieces{});
 }
 
 static_assert(Tokenizer<BytePairEncoding>);

@@ -37,11 +37,21 @@ constexpr const char* smollm_pieces =
     R"({"type": "Sequence", "pretokenizers": [{"type": "Digits", "individual_digits": true},
         {"type": "ByteLevel", "add_prefix_space": false, "use_regex": true}]})";
 
-/// The golden vocabulary as tokenizers writes it; merges as texts or as pairs.
-std::string golden_json(const std::string& pieces, bool pairs) {
+/// The steps of Llama 3, or with "" as numbers those of Qwen2.
+std::string split_pieces(const std::string& numbers) {
+  return R"({"type": "Sequence", "pretokenizers": [
+      {"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex":
+       "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N})" +
+         numbers + R"(| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"}},
+      {"type": "ByteLevel", "add_prefix_space": false, "use_regex": false}]})";
+}
+
+/// The golden vocabulary as tokenizers writes it; merges as texts or as pairs. `sparse`: without
+/// every tenth merge.
+std::string golden_json(const std::string& pieces, bool pairs, bool sparse = false) {
   const Gguf file = Gguf::open(text_golden("small_bpe.gguf"));
   std::string vocabulary, merges, added;
-  Index id = 0;
+  Index id = 0, rank = 0;
   for (const auto token : file.values<std::string_view>("tokenizer.ggml.tokens")) {
     if (id < 3) {  // the last of them in the vocabulary too, as some files have it
       added += (id > 0 ? ", " : "") + ("{\"id\": " + std::to_string(id)) +
@@ -53,6 +63,7 @@ std::string golden_json(const std::string& pieces, bool pairs) {
     ++id;
   }
   for (const auto merge : file.values<std::string_view>("tokenizer.ggml.merges")) {
+    if (sparse && ++rank % 10 == 0) continue;
     if (!merges.empty()) merges += ", ";
     const auto space = merge.find(' ');
     merges +=
@@ -81,14 +92,33 @@ TEST(TokenizerJson, GivesTheTokensOfTheOriginal) {
   }
 }
 
+/// `text` with `to` in place of the first `from`.
+std::string with(std::string text, const std::string& from, const std::string& to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
+TEST(TokenizerJson, GivesTheTokensOfLlama3AndQwen2) {
+  const auto expect = [](const std::string& text, const std::string& ids) {
+    const auto tokenizer = loaded(text);
+    expect_golden(ids, [&](const std::string& line) {
+      return tokenizer.encode(line, SpecialTokens::recognized);
+    });
+  };
+  const std::string llama3 = golden_json(split_pieces("{1,3}"), false, true);
+  expect(with(llama3, "\"dropout\"", "\"ignore_merges\": true, \"dropout\""), "small_llama3.ids");
+  const std::string qwen2 = golden_json(split_pieces(""), true, true);
+  expect(with(with(qwen2, "\"dropout\"", "\"ignore_merges\": false, \"dropout\""),
+              "\"normalizer\": null", R"("normalizer": {"type": "NFC"})"),
+         "small_qwen2.ids");
+}
+
 /// A tokenizer of two letters with this instead of one of its parts.
 std::string small(const std::string& from = "", const std::string& to = "") {
   std::string text =
       R"({"added_tokens": [{"id": 3, "content": "<end>"}], "normalizer": null,
           "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
           "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}})";
-  if (!from.empty()) text.replace(text.find(from), from.size(), to);
-  return text;
+  return from.empty() ? text : with(text, from, to);
 }
 
 TEST(TokenizerJson, ReadsTheSmallestThereIs) {
@@ -145,6 +175,70 @@ TEST(TokenizerJson, AddedTokensThatAreNotSpecialAreAlwaysFoundBehindThoseThatAre
   expect("bb", "a<end>abba", Tokens{0, 0, 4, 0}, Tokens{0, 3, 0, 4, 0});
   expect("a<", "a<end>abba<a", Tokens{4, 2, 1, 4, 0}, Tokens{0, 3, 2, 1, 4, 0});
   expect("b<end", "ab<end>ba", Tokens{0, 4, 1, 0}, Tokens{2, 3, 1, 0});
+}
+
+TEST(TokenizerJson, NormalizedAddedTokensAreFoundInNormalFormC) {
+  const auto tokenizer = loaded(R"({"added_tokens": [
+      {"id": 4, "content": "<x>", "special": true, "normalized": false},
+      {"id": 5, "content": "<K>", "special": false, "normalized": true},
+      {"id": 6, "content": "<a>", "special": false, "normalized": false}],
+      "normalizer": {"type": "NFC"},
+      "model": {"merges": ["a b"], "vocab": {"K": 0, "a": 1, "b": 2, "ab": 3}},
+      "pre_tokenizer": )" + split_pieces("") +
+                                "}");
+  const auto expect = [&](std::string_view text, const std::vector<Index>& tokens) {
+    EXPECT_EQ(tokenizer.encode(text, SpecialTokens::recognized), tokens) << text;
+  };
+  expect("abK", {3, 0});
+  expect("\u212aab", {0, 3});  // the sign of Kelvin
+  expect("<K>a", {5, 1});
+  expect("<\u212a>a", {5, 1});
+  expect("<x><K><a>b", {4, 5, 6, 2});
+  expect("<a\u0338>a>", {1, 1});
+  expect("a<K>\u0338b", {1, 0, 2});  // U+226F, ≯
+  expect("a<a>\u0338b", {1, 6, 2});
+}
+
+TEST(TokenizerJson, APieceThatIsATokenMayIgnoreMerges) {
+  const auto tokenizer = loaded(R"({"added_tokens": [
+      {"id": 4, "content": "end", "special": true, "normalized": false}],
+      "model": {"ignore_merges": true, "merges": [],
+                "vocab": {"a": 0, "b": 1, "ab": 2, "aba": 3, "end": 4}},
+      "pre_tokenizer": )" + split_pieces("{1,3}") +
+                                "}");
+  using Tokens = std::vector<Index>;
+  EXPECT_EQ(tokenizer.encode("ab"), Tokens{2});
+  EXPECT_EQ(tokenizer.encode("aba"), Tokens{3});
+  EXPECT_EQ(tokenizer.encode("abab"), (Tokens{0, 1, 0, 1}));
+  EXPECT_EQ(tokenizer.encode(" aba"), (Tokens{0, 1, 0}));
+  EXPECT_EQ(tokenizer.encode("ab1aba"), (Tokens{2, 3}));
+  EXPECT_EQ(tokenizer.encode("end"), Tokens{}) << "what users type is text";
+  EXPECT_EQ(tokenizer.encode("end", SpecialTokens::recognized), Tokens{4});
+}
+
+TEST(TokenizerJson, RefusesOtherSteps) {
+  const auto expect = [](const std::string& from, const std::string& to, const char* word) {
+    const std::string text = small(R"({"type": "ByteLevel", "add_prefix_space": false})",
+                                   with(split_pieces("{1,3}"), from, to));
+    const auto refusal = file_error_of([&] { loaded(text); });
+    EXPECT_NE(refusal.find(word), std::string::npos) << to << ": " << refusal;
+  };
+  expect("?\\\\p{L}+|", "?[\\\\p{L}\\\\p{M}]+|",  // Qwen3.5
+         R"(the pattern of Split is '(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|)"
+         R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+', expected that of )"
+         "Llama 3 or of Qwen2");
+  expect("{1,3}", "{1,2}", "{1,2}| ?");
+  expect("{1,3}", "{1,3}{1,3}", "the pattern of Split is");
+  expect("(?i:", "", "the pattern of Split is ''s");
+  expect("\\\\s+\"", "\"", "the pattern of Split is");
+  expect("\"pattern\"", "\"other\"", "the pattern of Split is ''");
+  expect("\"Isolated\"", "\"Removed\"",
+         "the 'behavior' of Split is 'Removed', expected 'Isolated'");
+  expect("\"invert\": false", "\"invert\": true", "'invert' is true");
+  expect("\"use_regex\": false", "\"use_regex\": true", "'use_regex' is true, which is not read");
+  expect(", \"use_regex\": false", "", "'use_regex' of ByteLevel behind Split is true");
+  expect("\"ByteLevel\"", "\"Digits\"", "the pre-tokenizer is 'Split Digits '");
+  expect("\"Split\"", "\"Punctuation\"", "'use_regex' is false");
 }
 
 TEST(TokenizerJson, MissingBytesBecomeTheUnknownToken) {
@@ -248,12 +342,16 @@ TEST(TokenizerJson, RefusesWhatItWouldReadWrongly) {
          R"("vocab": {}, "others")", "no 'type'");
   expect("\"vocab\"", R"("unk_token": "zz", "vocab")", "'zz', which is no token");
   expect("\"<end>\"", R"("<end>", "single_word": true)", "single_word");
-  expect("\"normalizer\": null", R"("normalizer": {"type": "NFC"})", "normalizer");
+  expect("\"normalizer\": null", R"("normalizer": {"type": "NFD"})", "a normalizer, 'NFD', which");
+  expect("\"<end>\"}], \"normalizer\": null",
+         "\"e\u0301\", \"special\": false, \"normalized\": true}], \"normalizer\": {\"type\": "
+         "\"NFC\"}",
+         "added token 'e\u0301' is not in normal form C");
   expect("\"ByteLevel\"", "\"Metaspace\"", "Metaspace");
   expect("\"add_prefix_space\": false", "\"add_prefix_space\": true", "add_prefix_space");
   expect("\"pre_tokenizer\"", "\"others\"", "ByteLevel");
   expect("\"vocab\"", R"("byte_fallback": true, "vocab")", "byte_fallback");
-  expect("\"vocab\"", R"("ignore_merges": true, "vocab")", "ignore_merges");
+  expect("\"vocab\"", R"("ignore_merges": 1, "vocab")", "expected true or false");
   expect("\"vocab\"", R"("end_of_word_suffix": "</w>", "vocab")", "</w>");
   expect("\"id\": 3", "\"id\": 4", "number 4 of 4");
   expect("\"id\": 3", "\"id\": 2", "one number");
@@ -292,12 +390,12 @@ BytePairVocabulary small_vocabulary() {
   return vocabulary;
 }
 
-/// Ids as golden, and back to the very bytes.
-void expect_equal(const BytePairEncoding& tokenizer, const std::string& name) {
+/// Ids as golden, and back to the very bytes, or to those of the normal form.
+void expect_equal(const BytePairEncoding& tokenizer, const std::string& name, bool nfc = false) {
   test::expect_golden(name, [&](const std::string& line) {
     const auto tokens = tokenizer.encode(line, SpecialTokens::recognized);
     std::string known;
-    for (const char byte : line) {
+    for (const char byte : nfc ? unicode::nfc(line) : line) {
       if (tokenizer.has_byte(static_cast<unsigned char>(byte))) known += byte;
     }
     EXPECT_EQ(tokenizer.decode(tokens), known);
@@ -311,6 +409,22 @@ TEST(GgufTokenizer, EqualsTheOriginalOnTheSmallVocabulary) {
   BytePairVocabulary vocabulary = small_vocabulary();
   vocabulary.pre_tokenizer = PreTokenizer::smollm;
   expect_equal(BytePairEncoding(vocabulary), "small_smollm.ids");
+}
+
+TEST(BytePairs, EqualTheOriginalsOfLlama3AndQwen2OnTheSmallVocabulary) {
+  BytePairVocabulary vocabulary = small_vocabulary();
+  TextList merges;
+  for (std::size_t i = 0; i < vocabulary.merges.size(); ++i) {
+    if (i % 10 != 9) merges.push_back(vocabulary.merges[i]);
+  }
+  vocabulary.merges = merges;
+  vocabulary.pre_tokenizer = PreTokenizer::qwen2;
+  vocabulary.nfc = true;
+  expect_equal(BytePairEncoding(vocabulary), "small_qwen2.ids", true);
+  vocabulary.pre_tokenizer = PreTokenizer::llama3;
+  vocabulary.nfc = false;
+  vocabulary.ignores_merges = true;
+  expect_equal(BytePairEncoding(vocabulary), "small_llama3.ids");
 }
 
 TEST(GgufTokenizer, EqualsTheOriginalOnTheRealVocabulary) {
@@ -351,6 +465,28 @@ TEST(GgufTokenizer, ControlTokensAreFoundWhereAskedForUserDefinedOnesAlways) {
   }
 }
 
+TEST(GgufTokenizer, NamesOfPreTokenizersStandForAllThatBelongsToThem) {
+  const auto tokens = [](const std::string& pre) {
+    const std::vector<std::string> texts = {"1", "K", "11", "KK", "!", "Ċ", "!Ċ", "KKK"};
+    std::string all = test::raw(8u) + test::raw<std::uint64_t>(texts.size());
+    for (const std::string& text : texts) all += test::gguf_text(text);
+    test::GgufFile file;
+    file.field("tokenizer.ggml.model", 8, test::gguf_text("gpt2"));
+    file.field("tokenizer.ggml.pre", 8, test::gguf_text(pre));
+    file.field("tokenizer.ggml.tokens", 9, all);
+    file.field("tokenizer.ggml.merges", 9,
+               test::raw(8u) + test::raw<std::uint64_t>(3) + test::gguf_text("1 1") +
+                   test::gguf_text("K K") + test::gguf_text("! Ċ"));
+    return load_tokenizer(Gguf(SharedBytes(test::bytes_of(file.text())), "x"))
+        .encode("KKK11\u212aK!\n");
+  };
+  using Ids = std::vector<Index>;
+  EXPECT_EQ(tokens("gpt-2"), (Ids{3, 1, 2, 1, 4, 5}));
+  EXPECT_EQ(tokens("smollm"), (Ids{3, 1, 0, 0, 1, 4, 5}));
+  EXPECT_EQ(tokens("llama-bpe"), (Ids{7, 2, 1, 6})) << "KKK is a token, whatever the merges say";
+  EXPECT_EQ(tokens("qwen2"), (Ids{3, 1, 0, 0, 3, 6})) << "the sign of Kelvin is a K";
+}
+
 TEST(GgufTokenizer, ErrorsNameTheField) {
   const auto verdict = [](const std::string& model, const std::string& pre,
                           const std::string& types) {
@@ -360,8 +496,9 @@ TEST(GgufTokenizer, ErrorsNameTheField) {
   EXPECT_EQ(verdict("gpt2", "gpt-2", types), "accepted");
   EXPECT_EQ(verdict("llama", "gpt-2", types),
             "x: byte 56: 'tokenizer.ggml.model' is 'llama', expected 'gpt2'");
-  EXPECT_EQ(verdict("gpt2", "qwen2", types),
-            "x: byte 98: 'tokenizer.ggml.pre' is 'qwen2', expected 'gpt-2' or 'smollm'");
+  EXPECT_EQ(verdict("gpt2", "qwen35", types),
+            "x: byte 98: 'tokenizer.ggml.pre' is 'qwen35', expected 'gpt-2', 'smollm', 'llama-bpe' "
+            "or 'qwen2'");
   EXPECT_EQ(verdict("gpt2", "smollm", test::raw(5u) + test::raw<std::uint64_t>(1) + test::raw(1)),
             "x: byte 290: 'tokenizer.ggml.token_type' has 1 types for 3 tokens");
   EXPECT_EQ(verdict("gpt2", "smollm", test::raw(6u) + test::raw<std::uint64_t>(0)),

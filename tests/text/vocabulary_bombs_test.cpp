@@ -40,9 +40,11 @@ struct Texts {
 };
 
 /// What comes of reading a tokenizer, with the file's own bytes under the limit too.
-int read(const Texts& tokens, const Texts& merges, std::int8_t type) {
+int read(const Texts& tokens, const Texts& merges, std::int8_t type,
+         const std::string& pre = "gpt-2") {
   GgufFile file;
   file.field("tokenizer.ggml.model", 8, gguf_text("gpt2"));
+  file.field("tokenizer.ggml.pre", 8, gguf_text(pre));
   file.field("tokenizer.ggml.tokens", 9, tokens.array());
   file.field("tokenizer.ggml.merges", 9, merges.array());
   file.field("tokenizer.ggml.token_type", 9,
@@ -59,7 +61,9 @@ TEST_F(VocabularyBombs, ManyShortTokens) {
   for (const std::int8_t type : {std::int8_t{1}, std::int8_t{3}}) {  // 3: every one a special token
     Texts tokens;
     for (std::uint64_t i = 0; i < 180'000; ++i) tokens.add(short_name(i));
-    EXPECT_EQ(read(tokens, {}, type), opened) << int{type};
+    for (const std::string pre : {"gpt-2", "llama-bpe", "qwen2"}) {
+      EXPECT_EQ(read(tokens, {}, type, pre), opened) << int{type} << pre;
+    }
     Texts repeated;
     for (int i = 0; i < 400'000; ++i) repeated.add("a");
     EXPECT_EQ(read(repeated, {}, type), refused);
@@ -87,6 +91,7 @@ TEST_F(VocabularyBombs, ManyShortMerges) {
   }
   EXPECT_GT(merges.count, 400'000u);
   EXPECT_EQ(read(tokens, merges, 1), opened);
+  EXPECT_EQ(read(tokens, merges, 1, "llama-bpe"), opened);
   EXPECT_EQ(read(tokens, merges, 3), opened);
   merges.add("a a");
   EXPECT_EQ(read(tokens, merges, 1), refused);

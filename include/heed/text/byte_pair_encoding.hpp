@@ -60,12 +60,29 @@ class PairMerger {
   std::vector<Entry> merges_;          // by left token, then right
 };
 
+/// Finds tokens by their bytes. Stores numbers only; every call gets the texts of all tokens.
+class TokenFinder {
+ public:
+  TokenFinder() = default;
+  /// Of these tokens, no two of which have the same text.
+  TokenFinder(const TextList& texts, std::vector<std::uint32_t> tokens);
+
+  /// The token with that text, or −1.
+  std::int32_t find(const TextList& texts, std::string_view text) const;
+
+ private:
+  std::vector<std::uint32_t> tokens_;  // by text
+};
+
 }  // namespace detail
 
 /// The rule that cuts text into pieces before merging; merges never cross pieces.
 enum class PreTokenizer {
-  gpt2,   // contractions, letters, numbers, other characters (each with a leading space), spaces
-  smollm  // every digit alone, the text between digits as gpt2
+  gpt2,    // contractions, letters, numbers, other characters (each with a leading space), spaces
+  smollm,  // every digit alone, the text between digits as gpt2
+  llama3,  // as gpt2, but contractions in any case, up to three numbers without a space, letters
+           // with any one character in front, others and spaces with the line ends behind them
+  qwen2    // as llama3, but every number alone
 };
 
 /// Calls visit(piece) for the pieces of a text in order; joined they are the text again.
@@ -83,17 +100,22 @@ struct BytePairVocabulary {
   Index unknown = -1;          // the token for a byte that the vocabulary lacks; −1: none
   bool joins_unknown = false;  // one such token for neighbors that are unknown
   PreTokenizer pre_tokenizer = PreTokenizer::gpt2;
-  std::vector<Index> added;  // tokens whose text is always read as one, merges or not
+  std::vector<Index> added;      // tokens whose text is always read as one, merges or not
+  bool ignores_merges = false;   // a piece that is a token is that token, merges or not
+  bool nfc = false;              // text between special and added tokens is put into normal form C
+  std::vector<Index> added_nfc;  // as `added`, but looked for behind those, in the normal form
 };
 
-/// Byte-level byte-pair encoding, as in GPT-2, SmolLM2 and many more: text is cut into pieces, and
-/// within each piece bytes are merged pair by pair. Any text decodes to the same bytes, with two
-/// exceptions, as in the originals: bytes that the vocabulary lacks (`has_byte`) become its unknown
-/// token or, without one, are left out; and special tokens may take the white space beside them.
-/// Same tokens as the originals (Hugging Face tokenizers).
+/// Byte-level byte-pair encoding, as in GPT-2, Llama 3, Qwen2 and many more: text is cut into
+/// pieces, and within each piece bytes are merged pair by pair. Any text decodes to the same bytes,
+/// with three exceptions, as in the originals: bytes that the vocabulary lacks (`has_byte`) become
+/// its unknown token or, without one, are left out; special tokens may take the white space beside
+/// them; and text may be put into normal form C (unicode::nfc), as by Qwen2. Same tokens as the
+/// originals (Hugging Face tokenizers).
 class BytePairEncoding {
  public:
-  /// Throws InvalidArgument for a merge of unknown tokens and for duplicates.
+  /// Throws InvalidArgument for a merge of unknown tokens, for duplicates, and for a token of
+  /// `added_nfc` that is not in normal form C, where there is `nfc`.
   explicit BytePairEncoding(BytePairVocabulary source);
 
   Index vocab_size() const { return static_cast<Index>(texts_.size()); }
@@ -123,11 +145,12 @@ class BytePairEncoding {
   void read_merges(TextList texts, const Vocabulary& vocabulary);
 
   PreTokenizer pre_tokenizer_;
-  detail::SpecialTokenFinder special_, added_;
+  detail::SpecialTokenFinder special_, added_, added_nfc_;
   TextList texts_;
   std::array<std::int32_t, 256> bytes_{};  // the token of each byte, or −1
   std::int32_t unknown_ = -1;
-  bool joins_unknown_ = false;
+  bool joins_unknown_ = false, ignores_merges_ = false, nfc_ = false;
+  detail::TokenFinder whole_;  // pieces that are tokens whatever the merges say
   detail::PairMerger merger_;
 };
 

@@ -137,21 +137,24 @@ HEED_INLINE void PairMerger::merge(std::vector<std::int32_t>& tokens) const {
   tokens.resize(count);
 }
 
-/// Cuts text like the regular expression of GPT-2,
-///   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-/// Radford et al., Language models are unsupervised multitask learners, 2019.
-class Gpt2Pieces {
- public:
-  explicit Gpt2Pieces(std::string_view text) : text_(text) {}
+HEED_INLINE TokenFinder::TokenFinder(const TextList& texts, std::vector<std::uint32_t> tokens)
+    : tokens_(std::move(tokens)) {
+  std::sort(tokens_.begin(), tokens_.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return texts[a] < texts[b]; });
+}
 
-  /// The next piece, empty at the end.
-  std::string_view next() {
-    const std::size_t begin = at_;
-    if (begin < text_.size()) at_ = end_of_piece(begin);
-    return text_.substr(begin, at_ - begin);
-  }
+HEED_INLINE std::int32_t TokenFinder::find(const TextList& texts, std::string_view text) const {
+  const auto found = std::lower_bound(
+      tokens_.begin(), tokens_.end(), text,
+      [&](std::uint32_t token, std::string_view wanted) { return texts[token] < wanted; });
+  return found != tokens_.end() && texts[*found] == text ? static_cast<std::int32_t>(*found) : -1;
+}
 
- private:
+/// The characters of a text, as the rules below tell them apart.
+class PieceRule {
+ protected:
+  explicit PieceRule(std::string_view text) : text_(text) {}
+
   enum class Kind { letter, number, space, other };
 
   struct Next {
@@ -167,6 +170,40 @@ class Gpt2Pieces {
                                          : Kind::other;
     return {kind, at + character.size};
   }
+  bool is_line_end(std::size_t at) const {
+    return at < text_.size() && (text_[at] == '\n' || text_[at] == '\r');
+  }
+
+  /// Where a run of characters of a kind ends that goes on at `at`, at most so many of them.
+  std::size_t end_of_run(std::size_t at, Kind kind, std::size_t most = SIZE_MAX) const {
+    for (; at < text_.size() && most > 0; --most) {
+      const Next next = look(at);
+      if (next.kind != kind) break;
+      at = next.end;
+    }
+    return at;
+  }
+  /// The white space from `begin` on, but its last character if anything follows.
+  std::size_t end_of_spaces(std::size_t begin) const {
+    std::size_t end = begin, last = begin;  // where its last character begins
+    while (end < text_.size()) {
+      const Next next = look(end);
+      if (next.kind != Kind::space) break;
+      last = end;
+      end = next.end;
+    }
+    return end < text_.size() && last > begin ? last : end;
+  }
+
+  std::string_view text_;
+};
+
+/// Cuts text like the regular expression of GPT-2,
+///   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+/// Radford et al., Language models are unsupervised multitask learners, 2019.
+class Gpt2Rule : private PieceRule {
+ public:
+  explicit Gpt2Rule(std::string_view text) : PieceRule(text) {}
 
   std::size_t end_of_piece(std::size_t begin) const {
     if (text_[begin] == '\'') {
@@ -174,52 +211,106 @@ class Gpt2Pieces {
         if (text_.substr(begin, ending.size()) == ending) return begin + ending.size();
       }
     }
-    std::size_t first = begin;
-    if (text_[begin] == ' ' && begin + 1 < text_.size() && look(begin + 1).kind != Kind::space) {
-      ++first;
+    Next first = look(begin);
+    if (text_[begin] == ' ' && begin + 1 < text_.size()) {
+      const Next second = look(begin + 1);
+      if (second.kind != Kind::space) first = second;
     }
-    const Kind kind = look(first).kind;
-    std::size_t end = first, last = first;  // of the run, and where its last character begins
-    while (end < text_.size()) {
-      const Next next = look(end);
-      if (next.kind != kind) break;
-      last = end;
-      end = next.end;
-    }
-    // A run of white space leaves its last character to the following piece.
-    const bool leaves = kind == Kind::space && end < text_.size() && last > first;
-    return leaves ? last : end;
+    if (first.kind == Kind::space) return end_of_spaces(begin);
+    return end_of_run(first.end, first.kind);
   }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
 };
 
-}  // namespace detail
+/// Cuts text like the regular expression of Llama 3, which is that of GPT-4, with up to three
+/// numbers in a piece, or like that of Qwen2, with one:
+///   (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|
+///   ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+class Llama3Rule : private PieceRule {
+ public:
+  Llama3Rule(std::string_view text, std::size_t most_numbers)
+      : PieceRule(text), most_numbers_(most_numbers) {}
 
-HEED_INLINE void for_each_piece(std::string_view text, PreTokenizer kind,
-                                FunctionRef<void(std::string_view)> visit) {
-  const auto cut = [&](std::string_view part) {
-    detail::Gpt2Pieces pieces(part);
-    for (auto piece = pieces.next(); !piece.empty(); piece = pieces.next()) visit(piece);
-  };
-  if (kind == PreTokenizer::gpt2) return cut(text);
+  std::size_t end_of_piece(std::size_t begin) const {
+    if (const std::size_t size = contraction(begin); size > 0) return begin + size;
+    Next next = look(begin);
+    if (next.kind == Kind::number) return end_of_run(begin, Kind::number, most_numbers_);
+    if (next.kind != Kind::letter && next.end < text_.size() && !is_line_end(begin)) {
+      const Next second = look(next.end);  // one character in front of letters, a space of others
+      const bool other = text_[begin] == ' ' && second.kind == Kind::other;
+      if (other || second.kind == Kind::letter) next = second;
+    }
+    if (next.kind == Kind::space) return end_of_lines(begin);
+    std::size_t end = end_of_run(next.end, next.kind);
+    while (next.kind == Kind::other && is_line_end(end)) ++end;
+    return end;
+  }
+
+ private:
+  /// The bytes of a contraction in any case, or 0.
+  std::size_t contraction(std::size_t begin) const {
+    if (text_[begin] != '\'') return 0;
+    if (text_.substr(begin + 1, 2) == "\u017f") return 3;  // ſ is a small s
+    const auto small = [&](std::size_t at) { return at < text_.size() ? text_[at] | ' ' : 0; };
+    const int first = small(begin + 1), second = small(begin + 2);
+    if (first == 's' || first == 't' || first == 'm' || first == 'd') return 2;
+    const bool two = first == 'l' ? second == 'l' : (first == 'r' || first == 'v') && second == 'e';
+    return two ? 3 : 0;
+  }
+  /// The white space from `begin` on up to its last line end; without one, as for GPT-2.
+  std::size_t end_of_lines(std::size_t begin) const {
+    std::size_t end = end_of_run(begin, Kind::space);
+    const std::size_t last = text_.substr(begin, end - begin).find_last_of("\r\n");
+    return last != text_.npos ? begin + last + 1 : end_of_spaces(begin);
+  }
+
+  std::size_t most_numbers_;
+};
+
+template <class Rule>
+void cut(std::string_view text, const Rule& rule, FunctionRef<void(std::string_view)> visit) {
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = rule.end_of_piece(begin);
+    visit(text.substr(begin, end - begin));
+    begin = end;
+  }
+}
+HEED_INLINE void cut_smollm(std::string_view text, FunctionRef<void(std::string_view)> visit) {
+  const auto between = [&](std::string_view part) { cut(part, Gpt2Rule(part), visit); };
   std::size_t begin = 0;
   for (std::size_t at = 0; at < text.size();) {
     const Utf8Character character = decode_utf8(text, at);
     const std::size_t end = at + character.size;
     if (unicode::classes_of(character.code).digit()) {
-      cut(text.substr(begin, at - begin));
+      between(text.substr(begin, at - begin));
       visit(text.substr(at, character.size));
       begin = end;
     }
     at = end;
   }
-  cut(text.substr(begin));
+  between(text.substr(begin));
+}
+
+}  // namespace detail
+
+HEED_INLINE void for_each_piece(std::string_view text, PreTokenizer kind,
+                                FunctionRef<void(std::string_view)> visit) {
+  switch (kind) {
+    case PreTokenizer::gpt2:
+      return detail::cut(text, detail::Gpt2Rule(text), visit);
+    case PreTokenizer::smollm:
+      return detail::cut_smollm(text, visit);
+    case PreTokenizer::llama3:
+      return detail::cut(text, detail::Llama3Rule(text, 3), visit);
+    case PreTokenizer::qwen2:
+      return detail::cut(text, detail::Llama3Rule(text, 1), visit);
+  }
 }
 
 HEED_INLINE BytePairEncoding::BytePairEncoding(BytePairVocabulary source)
-    : pre_tokenizer_(source.pre_tokenizer), joins_unknown_(source.joins_unknown) {
+    : pre_tokenizer_(source.pre_tokenizer),
+      joins_unknown_(source.joins_unknown),
+      ignores_merges_(source.ignores_merges),
+      nfc_(source.nfc) {
   const Vocabulary vocabulary(std::move(source.tokens));
   const detail::ByteLetters letters;
   for (std::size_t byte = 0; byte < bytes_.size(); ++byte) {
@@ -236,12 +327,16 @@ HEED_INLINE BytePairEncoding::BytePairEncoding(BytePairVocabulary source)
 HEED_INLINE std::vector<Index> BytePairEncoding::encode(std::string_view text,
                                                         SpecialTokens special) const {
   std::vector<Index> tokens;
+  const auto found = [&](Index token) { tokens.push_back(token); };
   const auto merged = [&](std::string_view part) {
     for_each_piece(part, pre_tokenizer_,
                    [&](std::string_view piece) { encode_piece(piece, tokens); });
   };
-  const auto found = [&](Index token) { tokens.push_back(token); };
-  const auto plain = [&](std::string_view part) { added_.split(texts_, part, merged, found); };
+  const auto normal = [&](std::string_view part) {
+    if (!nfc_) return added_nfc_.split(texts_, part, merged, found);
+    added_nfc_.split(texts_, unicode::nfc(part), merged, found);
+  };
+  const auto plain = [&](std::string_view part) { added_.split(texts_, part, normal, found); };
   special_.split(texts_, text, plain, found, special);
   return tokens;
 }
@@ -263,6 +358,10 @@ HEED_INLINE void BytePairEncoding::encode_piece(std::string_view piece,
                                                 std::vector<Index>& tokens) const {
   if (piece.size() > 0x7fffffff)
     throw_invalid_argument("encode: a piece of ", piece.size(), " bytes");
+  if (ignores_merges_) {
+    const std::int32_t whole = whole_.find(texts_, piece);
+    if (whole >= 0) return tokens.push_back(whole);
+  }
   std::vector<std::int32_t> symbols;
   symbols.reserve(piece.size());
   bool unknown = false;
@@ -280,22 +379,33 @@ HEED_INLINE void BytePairEncoding::encode_piece(std::string_view piece,
 HEED_INLINE void BytePairEncoding::read_texts(const TextList& tokens) {
   texts_.reserve(tokens.size(), tokens.characters());
   const detail::ByteLetters letters;
+  std::vector<std::uint32_t> pieces;
+  if (ignores_merges_) pieces.reserve(tokens.size());
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     // A text in other letters stands for itself, as the names of special tokens do.
     const auto bytes = letters.read(tokens[i]);
     const auto token = static_cast<Index>(i);
-    const bool name = !bytes || special_.contains(token) || added_.contains(token);
+    const bool name =
+        !bytes || special_.contains(token) || added_.contains(token) || added_nfc_.contains(token);
     texts_.push_back(name ? tokens[i] : std::string_view(*bytes));
+    if (ignores_merges_ && !name) pieces.push_back(static_cast<std::uint32_t>(i));
   }
+  whole_ = detail::TokenFinder(texts_, std::move(pieces));
 }
 
 HEED_INLINE void BytePairEncoding::read_special(const BytePairVocabulary& source,
                                                 const Vocabulary& vocabulary) {
   if (source.unknown != -1) static_cast<void>(vocabulary.text(source.unknown));
   unknown_ = static_cast<std::int32_t>(source.unknown);
-  for (const auto* tokens :
-       {&source.special, &source.added, &source.takes_space_before, &source.takes_space_after}) {
+  for (const auto* tokens : {&source.special, &source.added, &source.added_nfc,
+                             &source.takes_space_before, &source.takes_space_after}) {
     for (const Index token : *tokens) static_cast<void>(vocabulary.text(token));
+  }
+  for (const Index token : source.added_nfc) {
+    const std::string_view text = vocabulary.text(token);
+    if (nfc_ && unicode::nfc(text) != text) {
+      throw_invalid_argument("added token ", quote(text), " is not in normal form C");
+    }
   }
   const auto finder = [&](const std::vector<Index>& tokens) {
     return detail::SpecialTokenFinder(vocabulary.texts(), tokens, source.takes_space_before,
@@ -303,6 +413,7 @@ HEED_INLINE void BytePairEncoding::read_special(const BytePairVocabulary& source
   };
   special_ = finder(source.special);
   added_ = finder(source.added);
+  added_nfc_ = finder(source.added_nfc);
 }
 
 HEED_INLINE void BytePairEncoding::read_merges(

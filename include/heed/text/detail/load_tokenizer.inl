@@ -42,6 +42,8 @@ class TokenizerJson {
 
   BytePairVocabulary vocabulary() {
     pairs_.pre_tokenizer = pre_tokenizer();
+    auto& found = pairs_.nfc ? pairs_.added_nfc : pairs_.added;
+    found.insert(found.end(), normalized_.begin(), normalized_.end());
     pairs_.tokens = tokens();
     pairs_.unknown = unknown_token(pairs_.tokens);
     return std::move(pairs_);
@@ -91,7 +93,9 @@ class TokenizerJson {
         unknown_ = json_.string();
       } else if (key == "fuse_unk" && json_.peek() != 'n') {
         pairs_.joins_unknown = json_.boolean();
-      } else if (key == "byte_fallback" || key == "ignore_merges") {
+      } else if (key == "ignore_merges") {
+        pairs_.ignores_merges = json_.boolean();
+      } else if (key == "byte_fallback") {
         expect_flag(key, false);
       } else if (key == "max_input_chars_per_word") {
         longest_word_ = json_.integer();
@@ -145,12 +149,20 @@ class TokenizerJson {
     }
     added_.texts.push_back(content);
     added_.ids.push_back(id);
-    (special ? pairs_.special : pairs_.added).push_back(id);
+    (special ? pairs_.special : normalized ? normalized_ : pairs_.added).push_back(id);
     if (before) pairs_.takes_space_before.push_back(id);
     if (after) pairs_.takes_space_after.push_back(id);
   }
+  void read_nfc() {
+    read_entries([&](const std::string& key) {
+      if (key != "type") return json_.skip();
+      const std::string type = json_.string();
+      if (type != "NFC") json_.fail("a normalizer, ", quote(type), ", which is not read");
+      pairs_.nfc = true;
+    });
+  }
   void read_normalizer() {
-    if (type_ == "BPE") json_.fail("a normalizer, which is not read");
+    if (type_ == "BPE") return read_nfc();
     WordPieceOptions options;
     std::optional<bool> strip_accents;  // where letters become small, unless it says otherwise
     read_entries([&](const std::string& key) {
@@ -170,20 +182,47 @@ class TokenizerJson {
     normalizer_ = options;
   }
   void read_pre_tokenizer() {
+    std::string type, pattern, behavior;
     read_entries([&](const std::string& key) {
       if (key == "type") {
-        const std::string type = json_.string();
+        type = json_.string();
         if (type != "Sequence") steps_ += type + " ";
       } else if (key == "pretokenizers") {
         json_.array([&] { read_pre_tokenizer(); });
+      } else if (key == "pattern" && json_.peek() == '{') {
+        read_entries([&](const std::string&) { pattern = json_.string(); });
+      } else if (key == "behavior") {
+        behavior = json_.string();
+      } else if (key == "use_regex" && split_) {
+        expect_flag(key, false);
+        split_alone_ = true;
       } else if (key == "individual_digits" || key == "use_regex") {
         expect_flag(key, true);
-      } else if (key == "add_prefix_space") {
+      } else if (key == "add_prefix_space" || key == "invert") {
         expect_flag(key, false);
       } else {
         json_.skip();
       }
     });
+    if (type == "Split") split_ = split(pattern, behavior);
+  }
+  /// What cuts like the regular expression of a step Split.
+  PreTokenizer split(const std::string& pattern, const std::string& behavior) const {
+    constexpr std::string_view before =
+        R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N})";
+    constexpr std::string_view after = R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+    if (behavior != "Isolated") {
+      json_.fail("the 'behavior' of Split is ", quote(behavior), ", expected 'Isolated'");
+    }
+    if (pattern.starts_with(before) && pattern.ends_with(after)) {
+      const auto numbers = std::string_view(pattern).substr(before.size());
+      if (numbers == after) return PreTokenizer::qwen2;
+      if (numbers.substr(0, 5) == "{1,3}" && numbers.substr(5) == after) {
+        return PreTokenizer::llama3;
+      }
+    }
+    json_.fail("the pattern of Split is '", printable(pattern, 1000),
+               "', expected that of Llama 3 or of Qwen2");
   }
 
   void add(Numbered& to, const std::string& token) {
@@ -204,7 +243,12 @@ class TokenizerJson {
   PreTokenizer pre_tokenizer() const {
     if (steps_ == "ByteLevel ") return PreTokenizer::gpt2;
     if (steps_ == "Digits ByteLevel ") return PreTokenizer::smollm;
-    json_.fail("the pre-tokenizer is ", quote(steps_), ", expected ByteLevel, or Digits before it");
+    if (steps_ == "Split ByteLevel ") {
+      if (split_ && split_alone_) return *split_;
+      json_.fail("'use_regex' of ByteLevel behind Split is true, which is not read");
+    }
+    json_.fail("the pre-tokenizer is ", quote(steps_),
+               ", expected ByteLevel, or Digits or Split before it");
   }
   /// The tokens by number; an added token may also be in the vocabulary.
   TextList tokens() const {
@@ -263,7 +307,10 @@ class TokenizerJson {
   std::optional<WordPieceOptions> normalizer_;
   Index longest_word_ = 100;
   BytePairVocabulary pairs_;
-  std::string steps_;  // of the pre-tokenizer
+  std::vector<Index> normalized_;  // added tokens that are looked for in normalized text
+  std::string steps_;              // of the pre-tokenizer
+  std::optional<PreTokenizer> split_;
+  bool split_alone_ = false;  // without the pattern that ByteLevel has otherwise
 };
 
 }  // namespace detail
@@ -299,6 +346,17 @@ inline TextList gguf_texts(const Gguf& file, std::string_view key) {
   return TextList::of([&](const auto& visit) { file.for_each<std::string_view>(key, visit); });
 }
 
+inline PreTokenizer gguf_pre_tokenizer(const Gguf& file) {
+  constexpr const char* key = "tokenizer.ggml.pre";
+  const auto name = file.value<std::string_view>(key, "gpt-2");
+  if (name == "gpt-2") return PreTokenizer::gpt2;
+  if (name == "smollm") return PreTokenizer::smollm;
+  if (name == "llama-bpe") return PreTokenizer::llama3;
+  if (name == "qwen2") return PreTokenizer::qwen2;
+  file.fail_at(file.field(key), "is ", quote(name),
+               ", expected 'gpt-2', 'smollm', 'llama-bpe' or 'qwen2'");
+}
+
 /// The numbers of the tokens of a type: 3 for special ones, 4 for other added ones.
 inline std::vector<Index> gguf_tokens(const Gguf& file, std::int64_t wanted, std::size_t tokens) {
   constexpr const char* key = "tokenizer.ggml.token_type";
@@ -328,14 +386,12 @@ HEED_INLINE BytePairEncoding load_tokenizer(const Gguf& file) {
   if (model != "gpt2") {
     file.fail_at(file.field("tokenizer.ggml.model"), "is ", quote(model), ", expected 'gpt2'");
   }
-  const auto pre = file.value<std::string_view>("tokenizer.ggml.pre", "gpt-2");
-  if (pre != "gpt-2" && pre != "smollm") {
-    file.fail_at(file.field("tokenizer.ggml.pre"), "is ", quote(pre),
-                 ", expected 'gpt-2' or 'smollm'");
-  }
+  const PreTokenizer pre = detail::gguf_pre_tokenizer(file);
   const auto read = [&] {
     BytePairVocabulary vocabulary;
-    vocabulary.pre_tokenizer = pre == "smollm" ? PreTokenizer::smollm : PreTokenizer::gpt2;
+    vocabulary.pre_tokenizer = pre;
+    vocabulary.ignores_merges = pre == PreTokenizer::llama3;
+    vocabulary.nfc = pre == PreTokenizer::qwen2;
     vocabulary.tokens = detail::gguf_texts(file, "tokenizer.ggml.tokens");
     vocabulary.merges = detail::gguf_texts(file, "tokenizer.ggml.merges");
     vocabulary.special = detail::gguf_tokens(file, 3, vocabulary.tokens.size());
