@@ -145,6 +145,7 @@ TEST(PreTokenizer, Llama3ContractionsInAnyCase) {
   EXPECT_EQ(cut("it'ſ 'mx 'r 'lb 'v"),
             (Pieces{"it", "'ſ", " '", "mx", " '", "r", " '", "lb", " '", "v"}));
   EXPECT_EQ(cut("'lLx'rE'R"), (Pieces{"'lL", "x", "'rE", "'R"}));
+  EXPECT_EQ(cut("I'Mx'rat'var'lab'v"), (Pieces{"I", "'M", "x", "'rat", "'var", "'lab", "'v"}));
   EXPECT_EQ(cut("'x'\xc5"), (Pieces{"'x", "'\xc5"}));
   EXPECT_EQ(cut("''s'"), (Pieces{"''", "s", "'"}));
 }
@@ -168,6 +169,7 @@ TEST(PreTokenizer, Llama3LineEndsStayWithWhatIsInFront) {
   EXPECT_EQ(cut("x !\r\n\n  y"), (Pieces{"x", " !\r\n\n", " ", " y"}));
   EXPECT_EQ(cut("x \n \n  y"), (Pieces{"x", " \n \n", " ", " y"}));
   EXPECT_EQ(cut("\u0085\n 1"), (Pieces{"\u0085\n", " ", "1"}));
+  EXPECT_EQ(cut("x \r  y"), (Pieces{"x", " \r", " ", " y"}));
   EXPECT_EQ(cut("  !"), (Pieces{" ", " !"}));
   EXPECT_EQ(cut("\t\t!"), (Pieces{"\t", "\t", "!"}));
   EXPECT_EQ(cut("x \n  "), (Pieces{"x", " \n", "  "}));

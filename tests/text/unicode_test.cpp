@@ -121,6 +121,7 @@ TEST(Nfc, ComposesLettersAndTheirMarks) {
   EXPECT_EQ(nfc("a\u0301\u0300"), "á\u0300") << "one of a class stands in the way of the next";
   EXPECT_EQ(nfc("a\u0323\u0301\u0300"), "ạ\u0301\u0300");
   EXPECT_EQ(nfc("x\u0301"), "x\u0301");
+  EXPECT_EQ(nfc("\u09c7\u09be"), "\u09cb") << "two vowel signs, of no class";
   EXPECT_EQ(nfc("\u0301e"), "\u0301e") << "nothing in front of it";
   EXPECT_EQ(nfc("\u0301\u0323"), "\u0323\u0301");
   EXPECT_EQ(nfc("a\u0315\u0300\u05ae\u0300b"), "à\u05ae\u0300\u0315b") << "Unicode's own test";
@@ -134,6 +135,7 @@ TEST(Nfc, CharactersThatAreNeverNormal) {
   EXPECT_EQ(nfc("\u0915\u093c"), "\u0915\u093c");
   EXPECT_EQ(nfc("\u0344"), "\u0308\u0301");
   EXPECT_EQ(nfc("\U0001d160"), "\U0001d158\U0001d165\U0001d16e");
+  EXPECT_EQ(nfc("\U0002f800"), "\u4e3d");
   EXPECT_EQ(nfc("\ufb01"), "\ufb01") << "a ligature is another character, not another spelling";
 }
 
@@ -144,12 +146,19 @@ TEST(Nfc, Hangul) {
   EXPECT_EQ(nfc("\u1100\u11a8\u1161"), "\u1100\u11a8\u1161");
   EXPECT_EQ(nfc("가\u11a7"), "가\u11a7") << "the place of no trailing consonant";
   EXPECT_EQ(nfc("\u1112\u1175\u11c2\u1112\u1176"), "힣\u1112\u1176");
+  EXPECT_EQ(nfc("\u1113\u1161가\u11c3"), "\u1113\u1161가\u11c3") << "letters of older Korean";
 }
 
 TEST(Nfc, BytesThatAreNoCharactersStay) {
   EXPECT_EQ(nfc("e\xff\u0301\xcc"), "e\xff\u0301\xcc");
   EXPECT_EQ(nfc("\xc3\u0301\u0323e\u0301"), "\xc3\u0323\u0301é");
   EXPECT_EQ(nfc("\ufffd\u0301"), "\ufffd\u0301");
+}
+
+TEST(Nfc, MarksOfAClassKeepTheirOrder) {
+  std::string marks;
+  for (int i = 0; i < 20; ++i) marks += "\u0301\u0300";
+  EXPECT_EQ(nfc("a" + marks + "\u0323"), "ạ" + marks);
 }
 
 TEST(Nfc, AMillionMarksTakeASecondNotADay) {

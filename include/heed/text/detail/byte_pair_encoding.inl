@@ -223,8 +223,8 @@ class Gpt2Rule : private PieceRule {
 
 /// Cuts text like the regular expression of Llama 3, which is that of GPT-4, with up to three
 /// numbers in a piece, or like that of Qwen2, with one:
-///   (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|
-///   ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+///   (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}
+///   | ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
 class Llama3Rule : private PieceRule {
  public:
   Llama3Rule(std::string_view text, std::size_t most_numbers)

@@ -286,9 +286,10 @@ HEED_INLINE std::string nfc(std::string_view text) {
   if (std::all_of(text.begin(), text.end(), simple)) return std::string(text);  // below U+0300
   const detail::Normalizer& normalizer = detail::normalizer();
   std::string result;
-  std::size_t copied = 0,
-              start = 0;  // of `text`, and where its last character that joins nothing is
-  bool joined = false;    // whether others have joined that one
+  // How much of `text` is in it, where the last character that joins nothing begins, and whether
+  // others have joined that one.
+  std::size_t copied = 0, start = 0;
+  bool joined = false;
   const auto close = [&](std::size_t end) {
     if (!joined) return;
     result.append(text, copied, start - copied);
