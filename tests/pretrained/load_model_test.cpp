@@ -55,6 +55,19 @@ TEST(LoadModel, TheFolderSaysWhichModelItIs) {
   }
 }
 
+TEST(LoadModel, ALlamaMayHaveTheTokenizerOfLlama3) {
+  const Folder folder("llama");
+  folder.write("tokenizer.json",
+               R"({"pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+      {"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex":
+       "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3})"
+               R"(| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"}},
+      {"type": "ByteLevel", "add_prefix_space": false, "use_regex": false}]},
+      "model": {"ignore_merges": true, "merges": [],
+                "vocab": {"a": 0, "1": 1, "11": 2, "111": 3}}})");
+  EXPECT_EQ(load_model(folder.path()).tokenizer->encode("11111a"), (std::vector<Index>{3, 2, 0}));
+}
+
 TEST(LoadModel, ABertComesWithItsWordPieces) {
   const Folder folder("bert");
   const std::string vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nA\n##b\n";
