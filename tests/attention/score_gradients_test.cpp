@@ -69,6 +69,76 @@ TYPED_TEST(ScoreGradients, LengthsAroundTileEdges) {
   }
 }
 
+TYPED_TEST(ScoreGradients, BiasesOfHeadsThatShareKeysOverOddLengths) {
+  using C = Changes<TypeParam>;
+  const unsigned sums = C::bias | C::relative | C::alibi;
+  for (const Index queries : {1, 63, 65, 130}) {
+    for (const Index keys : {1, 65, 200}) {
+      const Shape shape{3, 4, 2, queries, keys, 5, 4};
+      for (const Extents<4>& bias : {Extents<4>{3, 4, queries, keys}, {1, 4, queries, keys}}) {
+        this->check(shape, masks::Full{}, sums, bias);
+        this->check(shape, Causal{}, sums | C::softcap | C::function, bias);
+        this->check(shape, EverySeventhKey{}, sums, bias);
+        this->check(shape, EverySeventhKey{}, C::all, bias);
+      }
+    }
+  }
+}
+
+TYPED_TEST(ScoreGradients, SharedByItemsIsTheSumOverThem) {
+  using T = TypeParam;
+  const Shape shape{3, 2, 2, 70, 250, 6, 5};
+  const Inputs<T> in(shape, 4);
+  const Loss<T> loss(shape, 4);
+  Changes<T> changes(shape, 4, {1, 2, 70, 250});
+  const unsigned bias = Changes<T>::bias;
+  for (const Index threads : {1, 5}) {  // in the pass, and after it
+    set_thread_count(threads);
+    const auto one = fused_changed(shape, in, loss, Causal{}, changes, bias);
+    auto each = changes;
+    each.bias_table = Tensor<T, 4>({3, 2, 70, 250});
+    for (Index item = 0; item < 3; ++item) {
+      std::copy_n(changes.bias_table.data(), changes.bias_table.size(),
+                  each.bias_table.data() + item * changes.bias_table.size());
+    }
+    const auto all = fused_changed(shape, in, loss, Causal{}, each, bias);
+    for (Index i = 0; i < one.bias.size(); ++i) {
+      double sum = 0;
+      for (Index item = 0; item < 3; ++item) {
+        sum += static_cast<double>(all.bias.data()[item * one.bias.size() + i]);
+      }
+      ASSERT_EQ(one.bias.data()[i], static_cast<T>(sum)) << i;
+    }
+  }
+}
+
+TYPED_TEST(ScoreGradients, AnyStridesOfABiasAndItsGradient) {
+  using T = TypeParam;
+  const Shape shape{2, 2, 1, 70, 130, 6, 5};
+  const Inputs<T> in(shape, 5);
+  const Loss<T> loss(shape, 5);
+  const unsigned which = Changes<T>::bias;
+  const Changes<T> changes(shape, 5, {1, 2, 70, 130});
+  const auto& table = changes.bias_table;
+  const TensorView<const T, 4> wide(table.data(), {2, 2, 70, 130}, {0, 70 * 130, 130, 1});
+  auto copied = changes;
+  copied.bias_table = Tensor<T, 4>::copy_of(wide);
+  for (const auto& mask : {Mask(Causal{}), Mask(Irregular{}), Mask(EverySeventhKey{})}) {
+    const auto expected = fused_changed(shape, in, loss, mask, copied, which);
+    auto options = changes.options(which);
+    options.bias = wide;
+    const auto forward = fused(shape, in, mask, options);
+    ChangedGradients<T> result(shape, changes);
+    Tensor<T, 4> turned({2, 2, 130, 70});
+    turned.fill(std::numeric_limits<T>::quiet_NaN());
+    attention_backward(
+        in.queries, in.keys, in.values, mask, forward.out, forward.lse, loss.grad_out,
+        result.tensors.queries, result.tensors.keys, result.tensors.values, options,
+        {.grad_log_sum_exp = loss.grad_lse, .grad_bias = turned.view().transpose(2, 3)});
+    EXPECT_TRUE(same_bits(Tensor<T, 4>::copy_of(turned.view().transpose(2, 3)), expected.bias));
+  }
+}
+
 TYPED_TEST(ScoreGradients, ThreadsChangeNoBit) {
   using T = TypeParam;
   const Shape shape{2, 4, 2, 150, 500, 8, 8};

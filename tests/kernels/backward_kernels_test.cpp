@@ -67,6 +67,30 @@ TEST_P(BackwardKernels, RowDotsAndPutRows) {
   }
 }
 
+TEST_P(BackwardKernels, RowsAreAddedInDoubleAnyNumberOfPlacesApart) {
+  const auto check = [](const auto& kernels, auto number) {
+    std::vector<decltype(number)> rows(7 * 64);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      rows[i] = static_cast<decltype(number)>(i % 61) / 16 - 1;
+    }
+    for (const Index lanes : {1, 7, 16, 63, 64}) {
+      for (const Index step : {-1, 0, 64}) {
+        std::vector<double> sums(8 * 64, 0x1p-40), expected = sums;
+        kernels.add_in_double(rows.data(), 7, lanes, sums.data() + 6, step);
+        for (Index row = 0; row < 7; ++row) {
+          for (Index lane = 0; lane < lanes; ++lane) {
+            expected[static_cast<std::size_t>(6 + row * step + lane)] +=
+                static_cast<double>(rows[static_cast<std::size_t>(row * 64 + lane)]);
+          }
+        }
+        ASSERT_EQ(sums, expected) << lanes << " lanes, " << step << " apart";
+      }
+    }
+  };
+  check(kernels_, 0.f);
+  check(simd::backward_kernels<double>(), 0.0);
+}
+
 INSTANTIATE_TEST_SUITE_P(EveryIsa, BackwardKernels, ::testing::ValuesIn(supported_sets()),
                          [](const auto& isa) { return std::string(simd::name(isa.param)); });
 

@@ -224,10 +224,10 @@ struct GradientOptions {
   /// heads, queries), or rank 2 or 1 without the leading axes.
   OptionalView<const T, 3> grad_log_sum_exp = {};
   /// Out: the gradient of options.bias, with the bias's own extents: 1 for a broadcast axis.
-  /// Computes the scores a second time.
+  /// Computes the scores a second time if the bias is broadcast along heads, queries or keys, or
+  /// along a batch of fewer key heads than threads.
   OptionalView<T, 4> grad_bias = {};
-  /// Out: the gradients of options.relative_bias and alibi_slopes. Compute the scores a second
-  /// time.
+  /// Out: the gradients of options.relative_bias and alibi_slopes.
   TensorView<T, 2> grad_relative_bias = {};
   std::span<T> grad_alibi_slopes = {};
   /// Out: the gradient of options.sinks.

@@ -393,10 +393,10 @@ struct BackwardQueries {
   Index count = 0;
   Index head_dim = 0;
   Index value_dim = 0;
-  bool guard_rows = false;     // some query or grad_output is NaN or Inf
-  const T* scores = nullptr;   // [strip][key_block][lane of strip], where a ScoreModArrays is given
-  const T* slopes = nullptr;   // likewise: the derivatives of a score function
-  bool after_softcap = false;  // grad_scores are for the softcapped scores
+  bool guard_rows = false;    // some query or grad_output is NaN or Inf
+  const T* scores = nullptr;  // [strip][key_block][lane of strip], where a ScoreModArrays is given
+  const T* slopes = nullptr;  // likewise: the derivatives of a score function
+  T* capped_grads = nullptr;  // null, or like grad_scores, but for the softcapped scores
   ComingRows* coming = nullptr;  // null, or what to prefetch
 };
 
@@ -421,6 +421,8 @@ struct BackwardKernels {
   /// out(row, column) = from[row][column] · factor + (out(row, column) if `accumulate`, else 0).
   void (*put_rows)(const T* from, Index from_stride, Index rows, Index columns, T factor,
                    bool accumulate, T* out, Index row_stride, Index column_stride);
+  /// sums[row · step + i] += rows[row][i] for the first `columns` numbers of rows of query_block.
+  void (*add_in_double)(const T* rows, Index count, Index columns, double* sums, Index step);
   /// Computes probabilities and score gradients, 0 where masked.
   void (*grad_scores)(const KeyBlock<T>& keys, const BackwardQueries<T>& queries);
   /// Adds the contributions of one block of queries and one block of keys to the gradients of

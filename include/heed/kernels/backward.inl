@@ -85,12 +85,14 @@ HEED_KERNEL void grad_score_rows(const GradientTask<S, Vectors>& task, Index key
 // Gradients of scores that a ScoreModArrays modifies.
 
 /// P of modified scores, and, in the place of dS, the derivative of the scores with respect to
-/// their products: 1 − tanh² of the softcap times the derivative of the score function.
+/// their products: 1 − tanh² of the softcap times the derivative of the score function. In the
+/// place of the gradients of softcapped scores, the second factor.
 template <class S, int Rows, int Vectors>
 HEED_SIMD void finish_modified_probabilities(const GradientTask<S, Vectors>& task, Index key,
                                              typename S::V (&scores)[Rows][Vectors]) {
   const auto& score_mod = *task.block.score_mod;
   const auto& queries = task.queries;
+  typename S::Scalar* const capped_grads = queries.capped_grads;
   const Index row = task.block.cut + key;
   const Index biased = task.lane / strip_stride<S> * score_mod.bias_strip +
                        row * score_mod.bias_row + task.lane % strip_stride<S>;
@@ -102,22 +104,25 @@ HEED_SIMD void finish_modified_probabilities(const GradientTask<S, Vectors>& tas
       const Index placed = given + r * strip_stride<S> + j * S::width;
       auto score = scores[r][j];
       auto slope = S::broadcast(1);
+      auto capped_slope = slope;
       if (score_mod.cap != 0) {
         const auto tanh = tanh_of_log2<S>(score);
         score = tanh * S::broadcast(score_mod.cap);
-        if (!queries.after_softcap) slope = slope - tanh * tanh;
+        slope = slope - tanh * tanh;
       }
       if (score_mod.bias) {
         score = score + S::load(score_mod.bias + biased + r * score_mod.bias_row + j * S::width);
       }
       if (score_mod.given) {
         score = S::load(queries.scores + placed);
-        slope = slope * S::load(queries.slopes + placed);
+        capped_slope = S::load(queries.slopes + placed);
+        slope = slope * capped_slope;
       }
       auto p = exp2<S>(score - lse);
       if (task.block.words) p = S::select(task.visible(key + r, j), p, S::broadcast(0));
       S::store(queries.probabilities + at, p);
       S::store(queries.grad_scores + at, slope);
+      if (capped_grads) S::store(capped_grads + at, capped_slope);
     }
   }
 }
@@ -127,7 +132,9 @@ template <class S, int Rows, int Vectors>
 HEED_SIMD void finish_modified_grad_scores(const GradientTask<S, Vectors>& task, Index key,
                                            typename S::V (&gradient)[Rows][Vectors]) {
   const auto& score_mod = *task.block.score_mod;
+  using T = typename S::Scalar;
   const auto& queries = task.queries;
+  T* const capped_grads = queries.capped_grads;
   const auto none = S::broadcast(0);
   const auto factor = S::broadcast(score_mod.keep_factor);
   HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
@@ -141,9 +148,13 @@ HEED_SIMD void finish_modified_grad_scores(const GradientTask<S, Vectors>& task,
         grad_weight = S::select(keep, grad_weight * factor, none);
         S::store(queries.probabilities + at, S::select(keep, p * factor, none));
       }
-      auto x = p * (grad_weight - delta) * S::load(queries.grad_scores + at);
-      if (task.block.words) x = S::select(task.visible(key + r, j), x, none);
-      S::store(queries.grad_scores + at, x);
+      const auto finish = [&](T* grads) HEED_LAMBDA {
+        auto x = p * (grad_weight - delta) * S::load(grads + at);
+        if (task.block.words) x = S::select(task.visible(key + r, j), x, none);
+        S::store(grads + at, x);
+      };
+      finish(queries.grad_scores);
+      if (capped_grads) finish(capped_grads);
     }
   }
 }
@@ -300,6 +311,18 @@ struct BackwardTable {
     }
   }
 
+  HEED_KERNEL static void add_in_double(const T* rows, Index count, Index columns, double* sums,
+                                        Index step) {
+    using D = Lanes<double>;
+    for (Index row = 0; row < count; ++row, rows += query_block, sums += step) {
+      Index i = 0;
+      for (; i + D::width <= columns; i += D::width) {
+        D::store(sums + i, D::load(sums + i) + load_in_double(rows + i));
+      }
+      for (; i < columns; ++i) sums[i] += static_cast<double>(rows[i]);
+    }
+  }
+
   /// P = dS = 0 for the keys [first, end).
   template <int Vectors>
   HEED_SIMD static void clear_lanes(const BackwardQueries<T>& queries, Index lane, Index first,
@@ -309,6 +332,7 @@ struct BackwardTable {
         const Index at = key * query_block + lane + j * S::width;
         S::store(queries.probabilities + at, S::broadcast(0));
         S::store(queries.grad_scores + at, S::broadcast(0));
+        if (queries.capped_grads) S::store(queries.capped_grads + at, S::broadcast(0));
       }
     }
   }
@@ -324,6 +348,7 @@ struct BackwardTable {
     clear_lanes<Vectors>(queries, lane, cut + seen.count, keys.count);
     queries.probabilities += cut * query_block;
     queries.grad_scores += cut * query_block;
+    if (queries.capped_grads) queries.capped_grads += cut * query_block;
     const GradientTask<S, Vectors> task{seen, queries, lane};
     grad_score_block(task);
     if (scores_only) return;
@@ -363,7 +388,8 @@ struct BackwardTable {
 template <class T>
 const BackwardKernels<T>& backward_table() {
   using K = BackwardTable<T>;
-  static constexpr BackwardKernels<T> entries{K::row_lanes, K::unpack,      K::row_dots,
-                                              K::put_rows,  K::grad_scores, K::backward};
+  static constexpr BackwardKernels<T> entries{K::row_lanes, K::unpack,        K::row_dots,
+                                              K::put_rows,  K::add_in_double, K::grad_scores,
+                                              K::backward};
   return entries;
 }

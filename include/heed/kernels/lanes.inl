@@ -226,6 +226,19 @@ HEED_SIMD void store_lower_halves(void* to, WholeWords first, WholeWords second)
 #endif
 }
 
+/// A vector's lanes of numbers at `from`, in double.
+HEED_SIMD Lanes<double>::V load_in_double(const double* from) { return Lanes<double>::load(from); }
+HEED_SIMD Lanes<double>::V load_in_double(const float* from) {
+#if HEED_SIMD_BYTES == 0
+  return static_cast<double>(*from);
+#else
+  typedef float Half __attribute__((vector_size(HEED_SIMD_BYTES / 2)));
+  Half numbers;
+  __builtin_memcpy(&numbers, from, sizeof(numbers));
+  return __builtin_convertvector(numbers, Lanes<double>::V);
+#endif
+}
+
 // Lane words, with a bit for each lane, in rows of a word per key.
 
 /// Some lanes or keys, [first, end).

@@ -2,13 +2,17 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <string_view>
 #include <type_traits>
 
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/detail/operands.hpp>
+#include <heed/attention/detail/pass.hpp>
 #include <heed/attention/options.hpp>
 #include <heed/core/bfloat16.hpp>
+#include <heed/core/detail/scratch.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/parallel.hpp>
 #include <heed/kernels/attention_kernels.hpp>
@@ -40,6 +44,23 @@ struct BackwardArgs {
   Index kv_heads() const { return forward.kv_heads(); }
   /// Number of query heads that share one key head; 0 without any.
   Index sharing() const { return kv_heads() == 0 ? 0 : forward.sharing(); }
+
+  /// Whether score gradients are to be summed by the distance of key and query.
+  bool sums_distances() const {
+    return more.grad_relative_bias.extent(1) > 0 || !more.grad_alibi_slopes.empty();
+  }
+  /// Whether the gradient of the bias is that of the scores: one score for each of its elements.
+  bool bias_of_each_score() const {
+    const Extents<4> scores{forward.batch(), forward.heads(), forward.query_count(),
+                            forward.key_count()};
+    return more.grad_bias.given() && more.grad_bias.view().extents() == scores;
+  }
+  /// Whether each element of it is added to one score of every item.
+  bool bias_of_items() const {
+    const Extents<4> scores{1, forward.heads(), forward.query_count(), forward.key_count()};
+    return more.grad_bias.given() && more.grad_bias.view().extents() == scores &&
+           forward.batch() > 1;
+  }
 };
 
 template <class View, class Expected>
@@ -246,6 +267,22 @@ TensorView<const T, 4> widened(const X& tensor, Tensor<T, 4>& memory) {
   }
 }
 
+/// Copies the log-sum-exp of a block of queries, in units of log2; returns one bit per query that
+/// saw a key or a sink. Kernels compute whole strips, so lanes past the last query hold numbers.
+template <class T>
+std::uint64_t take_log_sum_exp(const BackwardArgs<T>& args, Index item, Index head, Index row,
+                               Index rows, T* to) {
+  std::uint64_t seeing = 0;
+  for (Index i = 0; i < rows; ++i) {
+    const T value = args.log_sum_exp(item, head, row + i);
+    const bool sees = !(value == -std::numeric_limits<T>::infinity());
+    seeing |= static_cast<std::uint64_t>(sees) << i;
+    to[i] = sees ? static_cast<T>(static_cast<double>(value) * bits_per_nat) : T{0};
+  }
+  for (Index i = rows; i < simd::query_block; ++i) to[i] = T{0};
+  return seeing;
+}
+
 /// Where a row of a gradient begins.
 template <class T>
 T* row_of(const TensorView<T, 4>& tensor, Index item, Index head, Index row) {
@@ -260,6 +297,35 @@ void put_rows(const TensorView<T, 4>& tensor, Index item, Index head, Index row,
   simd::backward_kernels<T>().put_rows(from, from_stride, rows, tensor.extent(3), factor,
                                        accumulate, row_of(tensor, item, head, row),
                                        tensor.stride(2), tensor.stride(3));
+}
+
+/// Writes a tile of the gradient of the bias, from transposed rows, as the kernels have them.
+template <class T>
+void put_bias(const BackwardArgs<T>& args, Index item, Index head, Index row, Index rows, Index key,
+              Index keys, const T* from) {
+  const auto& bias = args.more.grad_bias.view();
+  const Index row_step = bias.stride(2), step = bias.stride(3);
+  T* to = row_of(bias, item, head, row) + key * step;
+  if (step == 1) {
+    return simd::backward_kernels<T>().unpack(from, rows, keys, T{1}, to, row_step);
+  }
+  for (Index i = 0; i < rows; ++i) {
+    for (Index j = 0; j < keys; ++j) {
+      to[i * row_step + j * step] = from[j * simd::query_block + i] + T{0};
+    }
+  }
+}
+
+/// The same from sums, of at most backward_chunk keys.
+template <class T>
+void put_bias(const BackwardArgs<T>& args, Index item, Index head, Index row, Index rows, Index key,
+              Index keys, const double* sums) requires(!std::is_same_v<T, double>) {
+  constexpr Index size = simd::query_block * backward_chunk;
+  struct Tile;
+  T* tile = nullptr;
+  divide_scratch<Tile>([&](Carver& carver) { tile = carver.take<T>(size); });
+  for (Index i = 0; i < keys * simd::query_block; ++i) tile[i] = static_cast<T>(sums[i]);
+  put_bias(args, item, head, row, rows, key, keys, static_cast<const T*>(tile));
 }
 
 /// Sets the rows [first, end) of a gradient to 0.
@@ -305,5 +371,92 @@ simd::ComingRows coming_head(const BackwardArgs<T>& args, Index item, Index head
   add_view(args.grad_keys, keys);
   return coming;
 }
+
+/// The gradients of relative_bias and alibi_slopes, which apply to all scores at one distance. The
+/// pass over a chunk of keys of a head adds its score gradients to a row with a number for each
+/// distance there is (QueryShare::distances); here the rows of a head are added up in the order of
+/// its chunks. Memory of the calling thread: (batch, heads, distances) numbers.
+template <class T>
+class DistanceGradients {
+ public:
+  explicit DistanceGradients(const BackwardArgs<T>& args)
+      : more_(args.more), call_(args.forward), distances_(args.more.grad_relative_bias.extent(1)) {
+    divide_scratch<DistanceGradients>([&](Carver& carver) {
+      sums_ = carver.take<double>(call_.batch() * call_.heads() * (distances_ + 1));
+    });
+  }
+
+  /// The size of a row.
+  Index row() const { return call_.query_count() + backward_chunk - 1; }
+  /// A row of zeros, the calling thread's, or one of many.
+  double* own_row() const {
+    struct Row;
+    double* own = nullptr;
+    divide_scratch<Row>([&](Carver& carver) { own = carver.take<double>(row()); });
+    return cleared(own, 0);
+  }
+  double* cleared(double* rows, Index index) const {
+    clear_numbers(rows + index * row(), row());
+    return rows + index * row();
+  }
+
+  /// Before the first chunk of a head, and after every chunk, with its first key.
+  void begin(Index item, Index head) const { clear_numbers(sums_of(item, head), distances_ + 1); }
+  void add(Index item, Index head, Index first_key, const double* grads) const {
+    double* const sums = sums_of(item, head);
+    const Index reach = distances_ / 2;
+    const Index last = first_key + backward_chunk - 1 - call_.query_position(item, 0);
+    double of_slope = 0;
+    const Index keys = smaller(backward_chunk, call_.key_count() - first_key);
+    for (Index i = backward_chunk - keys; i < row(); ++i) {
+      const Index distance = last - i;
+      of_slope -= grads[i] * static_cast<double>(distance < 0 ? -distance : distance);
+      if (distances_ == 0) continue;
+      sums[larger(-reach, smaller(distance, reach)) + reach] += grads[i];
+    }
+    sums[distances_] += of_slope;
+  }
+
+  void finish() const {
+    for (Index head = 0; head < call_.heads(); ++head) {
+      for (Index item = 1; item < call_.batch(); ++item) {
+        const double* const one = sums_of(item, head);
+        for (Index i = 0; i <= distances_; ++i) sums_of(0, head)[i] += one[i];
+      }
+    }
+    const auto& relative = more_.grad_relative_bias;
+    for (Index distance = 0; distance < distances_; ++distance) {
+      for (Index head = 0; head < relative.extent(0); ++head) {
+        const bool shared = relative.extent(0) == 1;
+        const Index end = shared ? call_.heads() : head + 1;
+        relative(head, distance) = static_cast<T>(sum(head, end, distance));
+      }
+    }
+    const auto& slopes = more_.grad_alibi_slopes;
+    for (std::size_t head = 0; head < slopes.size(); ++head) {
+      const auto index = static_cast<Index>(head);
+      slopes[head] = static_cast<T>(sum(index, index + 1, distances_));
+    }
+  }
+
+ private:
+  /// For each distance the sum of a head's score gradients; then −|distance| times these, summed,
+  /// for the slope.
+  double* sums_of(Index item, Index head) const {
+    return sums_ + (item * call_.heads() + head) * (distances_ + 1);
+  }
+  double sum(Index first_head, Index end_head, Index slot) const {
+    double total = 0;
+    for (Index head = first_head; call_.batch() > 0 && head < end_head; ++head) {
+      total += sums_of(0, head)[slot];
+    }
+    return total;
+  }
+
+  const GradientOptions<T>& more_;
+  const AttentionArgs<T>& call_;
+  Index distances_;
+  double* sums_ = nullptr;
+};
 
 }  // namespace heed::detail

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 
 #include <heed/attention/detail/backward_call.hpp>
@@ -18,22 +17,6 @@
 namespace heed::detail {
 
 // Queries, prepared for the backward kernels. -----------------------------------------------------
-
-/// Copies the log-sum-exp of a block of queries, in units of log2; returns one bit per query that
-/// saw a key or a sink. Kernels compute whole strips, so lanes past the last query hold numbers.
-template <class T>
-std::uint64_t take_log_sum_exp(const BackwardArgs<T>& args, Index item, Index head, Index row,
-                               Index rows, T* to) {
-  std::uint64_t seeing = 0;
-  for (Index i = 0; i < rows; ++i) {
-    const T value = args.log_sum_exp(item, head, row + i);
-    const bool sees = !(value == -std::numeric_limits<T>::infinity());
-    seeing |= static_cast<std::uint64_t>(sees) << i;
-    to[i] = sees ? static_cast<T>(static_cast<double>(value) * bits_per_nat) : T{0};
-  }
-  for (Index i = rows; i < simd::query_block; ++i) to[i] = T{0};
-  return seeing;
-}
 
 /// Per-query data that the backward pass computes before any key: the log-sum-exp in units of log2,
 /// delta = Σ dO·O − the gradient of the log-sum-exp, and whether the query saw a key or a sink.
@@ -127,11 +110,8 @@ class BackwardRows {
 template <class T>
 class PreparedQueries {
  public:
-  /// With `after_softcap`, score gradients are taken with respect to the softcapped scores, as
-  /// biases need them, not the scores before the softcap.
-  PreparedQueries(const BackwardArgs<T>& args, const BackwardRows<T>& rows,
-                  bool after_softcap = false)
-      : args_(args), rows_(rows), after_softcap_(after_softcap), kernels_(simd::kernels<T>()) {}
+  PreparedQueries(const BackwardArgs<T>& args, const BackwardRows<T>& rows)
+      : args_(args), rows_(rows), kernels_(simd::kernels<T>()) {}
 
   /// Prepares rows [row, row + count) of one head in the arrays of `scratch`; the gradient starts
   /// at 0.
@@ -167,8 +147,13 @@ class PreparedQueries {
               false,
               nullptr,
               nullptr,
-              after_softcap_,
+              nullptr,
               coming_};
+    if (wants_capped_grads()) {
+      divide_scratch<PreparedQueries>([&](Carver& carver) {
+        block_.capped_grads = carver.take<T>(simd::key_block * simd::query_block);
+      });
+    }
     checked_ = false;
   }
 
@@ -186,6 +171,12 @@ class PreparedQueries {
     if (args_.forward.score_mods.function.given()) find_slopes(block, queries);
   }
 
+  /// After a kernel call, the score gradients as biases need them: with respect to the softcapped
+  /// scores.
+  T* bias_grads() const {
+    return block_.capped_grads == nullptr ? block_.grad_scores : block_.capped_grads;
+  }
+
   /// The block for a kernel call. A `partly` masked block is checked for NaN and Inf, which must
   /// not meet a 0 there.
   const simd::BackwardQueries<T>& block(bool partly) {
@@ -198,6 +189,10 @@ class PreparedQueries {
   }
 
  private:
+  bool wants_capped_grads() const {
+    return args_.forward.score_mods.softcap != T{0} &&
+           (args_.more.grad_bias.given() || args_.sums_distances());
+  }
   /// The derivatives of the score function at its input scores.
   void find_slopes(const simd::KeyBlock<T>& block, simd::QueryBlock<T> queries) {
     queries.scores = tile_->probabilities;
@@ -222,7 +217,6 @@ class PreparedQueries {
 
   const BackwardArgs<T>& args_;
   const BackwardRows<T>& rows_;
-  bool after_softcap_;
   const simd::Kernels<T>& kernels_;
   simd::MatrixRef<T> queries_;
   simd::MatrixRef<T> gradient_;
@@ -240,11 +234,14 @@ class PreparedQueries {
 
 /// The destination of one key chunk's contribution to the query gradient of one head: added to
 /// grad_queries, or written to an array `own`, (queries, head_dim), with a flag in `written` for
-/// every query block.
+/// every query block. Not null: the score gradient of query i and key j of the chunk is added to
+/// distances[i − j + backward_chunk − 1], and to bias[block of i][j][lane of i].
 template <class T>
 struct QueryShare {
   T* own = nullptr;
   unsigned char* written = nullptr;
+  double* distances = nullptr;
+  double* bias = nullptr;
 };
 
 /// The fused backward pass over one chunk of keys of one key head.
@@ -267,7 +264,8 @@ class KeyChunkPass {
         first_(first),
         end_(end),
         queries_(args, rows),
-        pairs_(args, scratch_) {}
+        pairs_(args, scratch_),
+        writes_bias_(args.bias_of_each_score()) {}
 
   /// Uses `shared` instead of the mask to find the visible keys of the chunk. Valid for one batch
   /// item and these keys, for any head.
@@ -293,11 +291,12 @@ class KeyChunkPass {
   /// Adds the queries of one head, block by block.
   void take_head(Index head, const QueryShare<T>& share) {
     head_ = head;
+    share_ = share;
     for (Index block = 0; block < rows_.blocks(); ++block) {
       row_ = block * simd::query_block;
       row_count_ = smaller(call_.query_count() - row_, simd::query_block);
       if (!take_block()) continue;
-      put_grad_queries(share);
+      put_grad_queries();
       if (share.written != nullptr) share.written[block] = 1;
     }
   }
@@ -321,6 +320,12 @@ class KeyChunkPass {
 
   /// Processes one block of queries; false if none of them sees a key of the chunk.
   bool take_block() {
+    next_of_bias_ = first_;
+    const bool met = take_visible();
+    if (writes_bias_) clear_bias_until(end_);
+    return met;
+  }
+  bool take_visible() {
     const Index end = smaller(call_.key_count_of(item_), end_);
     if (end <= first_) return false;
     const std::uint64_t seeing = rows_.seeing(rows_.index_of(item_, head_, row_));
@@ -355,9 +360,35 @@ class KeyChunkPass {
     const Index offset = seen.first - first_;
     const simd::KeyGradients<T> gradients{scratch_.chunk.keys + offset * scratch_.head_row,
                                           scratch_.chunk.values + offset * scratch_.value_row};
-    if (seen.holes) return take_gathered(block, gradients, seen.first);
+    if (seen.holes) return take_gathered(block, gradients, seen);
     queries_.attach(block, seen.first, nullptr);
     kernels_.backward(block, queries_.block(block.words != nullptr), gradients, guard_keys(block));
+    use_score_gradients(seen.first, seen.count);
+  }
+
+  /// Whether biases need score gradients.
+  bool wants_score_gradients() const {
+    return share_.distances != nullptr || share_.bias != nullptr || writes_bias_;
+  }
+  /// Takes them from where a kernel has left them.
+  void use_score_gradients(Index first, Index count) {
+    if (!wants_score_gradients()) return;
+    const T* const grads = queries_.bias_grads();
+    const auto add = [&](double* sums, Index step) {
+      kernels_.add_in_double(grads, count, row_count_, sums + (first - first_) * step, step);
+    };
+    if (share_.distances != nullptr) add(share_.distances + row_ + backward_chunk - 1, -1);
+    if (share_.bias != nullptr) add(share_.bias + row_ * backward_chunk, simd::query_block);
+    if (!writes_bias_) return;
+    clear_bias_until(first);
+    put_bias(args_, item_, head_, row_, row_count_, first, count, grads);
+    next_of_bias_ = first + count;
+  }
+  /// Sets the gradient of the bias to 0 from its last keys on, for those that no query sees.
+  void clear_bias_until(Index key) const {
+    if (next_of_bias_ == key) return;
+    clear_rows(args_.more.grad_bias.view().slice(3, next_of_bias_, key), item_, head_, row_,
+               row_ + row_count_);
   }
 
   bool guard_keys(const simd::KeyBlock<T>& block) const {
@@ -368,7 +399,7 @@ class KeyChunkPass {
   /// Processes a range that contains keys no query sees: gathers the visible keys and their
   /// gradients so far, then scatters the gradients back.
   void take_gathered(simd::KeyBlock<T>& block, const simd::KeyGradients<T>& gradients,
-                     Index first_key) {
+                     const VisibleKeys& seen) {
     drop_unseen(block, scratch_.words, scratch_.kept);
     if (block.count == 0) return;
     gather_kept(block, scratch_.kept, call_.head_dim(), call_.value_dim(), scratch_.keys,
@@ -379,18 +410,21 @@ class KeyChunkPass {
     };
     gather(gradients.keys, head_row, scratch_.gathered.keys);
     gather(gradients.values, value_row, scratch_.gathered.values);
-    queries_.attach(block, first_key, scratch_.kept);
+    queries_.attach(block, seen.first, scratch_.kept);
     kernels_.backward(block, queries_.block(block.words != nullptr), scratch_.gathered,
                       guard_keys(block));
     scatter_rows(scratch_.gathered.keys, scratch_.kept, block.count, gradients.keys, head_row);
     scatter_rows(scratch_.gathered.values, scratch_.kept, block.count, gradients.values, value_row);
+    if (!wants_score_gradients()) return;
+    spread_rows(queries_.bias_grads(), scratch_.kept, block.count, seen.count);
+    use_score_gradients(seen.first, seen.count);
   }
 
-  void put_grad_queries(const QueryShare<T>& share) const {
+  void put_grad_queries() const {
     const Index head_dim = call_.head_dim();
-    if (share.own != nullptr) {
+    if (share_.own != nullptr) {
       kernels_.unpack(scratch_.grad_queries, row_count_, head_dim, call_.scale,
-                      share.own + row_ * head_dim, head_dim);
+                      share_.own + row_ * head_dim, head_dim);
       return;
     }
     kernels_.unpack(scratch_.grad_queries, row_count_, head_dim, call_.scale, scratch_.rows,
@@ -418,11 +452,14 @@ class KeyChunkPass {
   Index first_;
   Index end_;
   Index head_ = 0;
+  QueryShare<T> share_;
   Index row_ = 0;
   Index row_count_ = 0;
   PreparedQueries<T> queries_;
   PairGradients<T> pairs_;
   bool has_pairs_ = false;  // those of the keys
+  bool writes_bias_;        // its gradient
+  Index next_of_bias_ = 0;  // the key after the last ones written there
   SharedLaneWords* shared_ = nullptr;
 };
 

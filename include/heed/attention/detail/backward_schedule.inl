@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include <heed/attention/detail/backward_call.hpp>
 #include <heed/attention/detail/backward_pass.hpp>
@@ -20,63 +21,11 @@
 namespace heed::detail {
 
 // Gradients of score modifications: biases, relative biases, ALiBi slopes, sinks. Each is a sum
-// over scores that several heads, items or queries share. The scores are therefore computed a
-// second time, and every sum is made by one task, in a fixed order and in double.
+// over scores that several heads, items or queries share, in double and in an order that no number
+// of threads changes.
 
-/// The score gradients of some blocks, with respect to the softcapped scores, as biases need them.
-template <class T>
-class ScoreGradientTiles {
- public:
-  ScoreGradientTiles(const BackwardArgs<T>& args, const MaskRef& mask, const BackwardRows<T>& rows)
-      : call_(args.forward),
-        mask_(mask),
-        rows_(rows),
-        kernels_(simd::backward_kernels<T>()),
-        scratch_(backward_scratch(call_, kernels_.row_lanes)),
-        queries_(args, rows, true) {}
-
-  /// Processes one block of queries of one head and the keys [first, end), starting at a multiple
-  /// of key_block. Calls add(key, i, gradient) for the scores of the block's query i, key by key;
-  /// the gradient is 0 where masked.
-  template <class Add>
-  void run(Index item, Index head, Index row, Index first, Index end, const Add& add) {
-    const Index count = smaller(call_.query_count() - row, simd::query_block);
-    const std::uint64_t seeing = rows_.seeing(rows_.index_of(item, head, row));
-    end = smaller(end, call_.key_count_of(item));
-    bool met = false;
-    const auto ask = [&](Index key, Index last) {
-      const Tile tile = tile_of(call_, item, head, row, count, key, last);
-      return keys_seen_by(visible_keys(mask_, tile, scratch_.words), count, seeing, scratch_.words);
-    };
-    for_each_visible(Coverage::partial, first, end, ask,
-                     [&](const VisibleKeys& seen, Index, Index) {
-                       if (!met) queries_.prepare(scratch_, item, head, row, count);
-                       met = true;
-                       const Index key_head = call_.key_head(head);
-                       simd::KeyBlock<T> block{call_.keys.rows(item, key_head, seen.first),
-                                               call_.values.rows(item, key_head, seen.first),
-                                               seen.count, seen.words, false};
-                       queries_.attach(block, seen.first, nullptr);
-                       kernels_.grad_scores(block, queries_.block(false));
-                       for (Index key = 0; key < seen.count; ++key) {
-                         const T* grad = scratch_.grad_scores + key * simd::query_block;
-                         for (Index i = 0; i < count; ++i) {
-                           add(seen.first + key, i, static_cast<double>(grad[i]));
-                         }
-                       }
-                     });
-  }
-
- private:
-  const AttentionArgs<T>& call_;
-  const MaskRef& mask_;
-  const BackwardRows<T>& rows_;
-  const simd::BackwardKernels<T>& kernels_;
-  BackwardScratch<T> scratch_;
-  PreparedQueries<T> queries_;
-};
-
-/// The gradient of the bias. A task computes one tile of it, at most query_block by backward_chunk,
+/// The gradient of a bias whose elements are added to several scores. The scores are computed a
+/// second time: a task computes one tile of the gradient, at most query_block by backward_chunk,
 /// from all scores the tile applies to.
 template <class T>
 class BiasGradient {
@@ -86,6 +35,7 @@ class BiasGradient {
         call_(args.forward),
         mask_(mask),
         rows_(rows),
+        kernels_(simd::backward_kernels<T>()),
         out_(args.more.grad_bias.view()),
         blocks_(out_.extent(2) == 1 ? 1 : rows.blocks()),
         chunks_(out_.extent(3) == 1 ? 1 : parts_of(call_.key_count(), backward_chunk)) {}
@@ -94,25 +44,20 @@ class BiasGradient {
 
   void run(Index task) const {
     const Place place = place_of(task);
-    const Index column_step = out_.extent(3) == 1 ? 0 : 1;
-    const Index width = column_step == 0 ? 1 : place.keys.end - place.keys.first;
-    const Index row_step = out_.extent(2) == 1 ? 0 : width;
     constexpr Index size = simd::query_block * backward_chunk;
     double* sums = nullptr;
     divide_scratch<BiasGradient>([&](Carver& carver) { sums = carver.take<double>(size); });
     clear_numbers(sums, size);
-    ScoreGradientTiles<T> tiles(args_, mask_, rows_);
+    const auto scratch = backward_scratch(call_, kernels_.row_lanes);
+    PreparedQueries<T> queries(args_, rows_);
     for (Index item = place.items.first; item < place.items.end; ++item) {
       for (Index head = place.heads.first; head < place.heads.end; ++head) {
         for (Index block = place.blocks.first; block < place.blocks.end; ++block) {
-          tiles.run(item, head, block * simd::query_block, place.keys.first, place.keys.end,
-                    [&](Index key, Index i, double grad) {
-                      sums[(key - place.keys.first) * column_step + i * row_step] += grad;
-                    });
+          add(item, head, block * simd::query_block, place.keys, scratch, queries, sums);
         }
       }
     }
-    write(place, sums, width);
+    write(place, sums);
   }
 
  private:
@@ -139,96 +84,56 @@ class BiasGradient {
             Range{first, smaller(end, call_.key_count())}};
   }
 
-  void write(const Place& place, const double* sums, Index width) const {
+  /// Adds the score gradients of one block of queries and some keys to `sums`, [key][lane], or, if
+  /// the bias is broadcast along the keys, [lane].
+  void add(Index item, Index head, Index row, const Range& keys, const BackwardScratch<T>& scratch,
+           PreparedQueries<T>& queries, double* sums) const {
+    const Index count = smaller(call_.query_count() - row, simd::query_block);
+    const std::uint64_t seeing = rows_.seeing(rows_.index_of(item, head, row));
+    const Index step = out_.extent(3) == 1 ? 0 : simd::query_block;
+    bool met = false;
+    const auto ask = [&](Index key, Index last) {
+      const Tile tile = tile_of(call_, item, head, row, count, key, last);
+      return keys_seen_by(visible_keys(mask_, tile, scratch.words), count, seeing, scratch.words);
+    };
+    const auto use = [&](const VisibleKeys& seen, Index, Index) {
+      if (!met) queries.prepare(scratch, item, head, row, count);
+      met = true;
+      const Index key_head = call_.key_head(head);
+      simd::KeyBlock<T> block{call_.keys.rows(item, key_head, seen.first),
+                              call_.values.rows(item, key_head, seen.first), seen.count, seen.words,
+                              false};
+      queries.attach(block, seen.first, nullptr);
+      kernels_.grad_scores(block, queries.block(false));
+      kernels_.add_in_double(queries.bias_grads(), seen.count, count,
+                             sums + (seen.first - keys.first) * step, step);
+    };
+    for_each_visible(Coverage::partial, keys.first, smaller(keys.end, call_.key_count_of(item)),
+                     ask, use);
+  }
+
+  void write(const Place& place, double* sums) const {
     const Index item = out_.extent(0) == 1 ? 0 : place.items.first;
     const Index head = out_.extent(1) == 1 ? 0 : place.heads.first;
     const Index row = out_.extent(2) == 1 ? 0 : place.blocks.first * simd::query_block;
     const Index key = out_.extent(3) == 1 ? 0 : place.keys.first;
-    for (Index i = 0; i < simd::query_block && row + i < out_.extent(2); ++i) {
-      for (Index j = 0; j < width; ++j) {
-        out_(item, head, row + i, key + j) = static_cast<T>(sums[i * width + j]);
-      }
+    const Index keys = out_.extent(3) == 1 ? 1 : place.keys.end - place.keys.first;
+    for (Index j = 0; out_.extent(2) == 1 && j < keys; ++j) {
+      double* const lanes = sums + j * simd::query_block;
+      for (Index i = 1; i < simd::query_block; ++i) lanes[0] += lanes[i];
     }
+    const Index rows = smaller(out_.extent(2) - row, simd::query_block);
+    put_bias(args_, item, head, row, rows, key, keys, sums);
   }
 
   const BackwardArgs<T>& args_;
   const AttentionArgs<T>& call_;
   const MaskRef& mask_;
   const BackwardRows<T>& rows_;
+  const simd::BackwardKernels<T>& kernels_;
   const TensorView<T, 4>& out_;
   Index blocks_;
   Index chunks_;
-};
-
-/// The gradients of relative_bias and alibi_slopes, which apply to all scores at one distance. A
-/// task computes the sums per distance of one block of queries of one head; `finish` adds them up
-/// in order. Memory of the calling thread: (heads, queries / query_block, distances) numbers.
-template <class T>
-class DistanceGradients {
- public:
-  DistanceGradients(const BackwardArgs<T>& args, const MaskRef& mask, const BackwardRows<T>& rows)
-      : args_(args),
-        call_(args.forward),
-        mask_(mask),
-        rows_(rows),
-        distances_(args.more.grad_relative_bias.extent(1)) {
-    divide_scratch<DistanceGradients>(
-        [&](Carver& carver) { sums_ = carver.take<double>(tasks() * (distances_ + 1)); });
-  }
-
-  Index tasks() const { return call_.heads() * rows_.blocks(); }
-
-  void run(Index task) const {
-    const Index head = task / rows_.blocks(), row = task % rows_.blocks() * simd::query_block;
-    double* sums = sums_ + task * (distances_ + 1);
-    clear_numbers(sums, distances_ + 1);
-    ScoreGradientTiles<T> tiles(args_, mask_, rows_);
-    for (Index item = 0; item < call_.batch(); ++item) {
-      const Index at = call_.query_position(item, row);
-      tiles.run(item, head, row, 0, call_.key_count(),
-                [&](Index key, Index i, double grad) { add(sums, key - at - i, grad); });
-    }
-  }
-
-  void finish() const {
-    const auto& relative = args_.more.grad_relative_bias;
-    for (Index distance = 0; distance < distances_; ++distance) {
-      for (Index head = 0; head < relative.extent(0); ++head) {
-        const bool shared = relative.extent(0) == 1;
-        const Index end = shared ? call_.heads() : head + 1;
-        relative(head, distance) = static_cast<T>(sum(head, end, distance));
-      }
-    }
-    const auto& slopes = args_.more.grad_alibi_slopes;
-    for (std::size_t head = 0; head < slopes.size(); ++head) {
-      const auto index = static_cast<Index>(head);
-      slopes[head] = static_cast<T>(sum(index, index + 1, distances_));
-    }
-  }
-
- private:
-  /// Adds a score's gradient at its distance and, after all distances, −|distance| times it for the
-  /// slope.
-  void add(double* sums, Index distance, double grad) const {
-    sums[distances_] -= grad * static_cast<double>(distance < 0 ? -distance : distance);
-    if (distances_ == 0) return;
-    const Index reach = distances_ / 2;
-    sums[(distance < -reach ? -reach : distance > reach ? reach : distance) + reach] += grad;
-  }
-  double sum(Index first_head, Index end_head, Index slot) const {
-    double total = 0;
-    for (Index task = first_head * rows_.blocks(); task < end_head * rows_.blocks(); ++task) {
-      total += sums_[task * (distances_ + 1) + slot];
-    }
-    return total;
-  }
-
-  const BackwardArgs<T>& args_;
-  const AttentionArgs<T>& call_;
-  const MaskRef& mask_;
-  const BackwardRows<T>& rows_;
-  Index distances_;
-  double* sums_ = nullptr;
 };
 
 /// The gradient of the sinks. A sink is a key without a value, so its dP is 0 and every query
@@ -288,10 +193,20 @@ class BackwardTasks {
 
   /// On the calling thread alone, or on all.
   void run(bool alone) {
-    if (alone) make_groups(kv_heads_, 1);
-    for (Index i = 0; alone && i < groups_; ++i) run_group(i);
-    if (!alone) run_heads();
-    run_score_mods();
+    if (args_.sums_distances()) distances_.emplace(args_);
+    const Index threads = alone ? 1 : thread_count();
+    const bool by_heads = adds_bias_of_items(threads);
+    if (by_heads) {
+      make_groups(kv_heads_, threads);
+      for (Index i = 0; alone && i < args_.kv_heads(); ++i) run_items(i);
+      if (!alone) parallel_for(args_.kv_heads(), [&](Index i) { run_items(i); });
+    } else if (alone) {
+      make_groups(kv_heads_, 1);
+      for (Index i = 0; i < groups_; ++i) run_group(i);
+    } else {
+      run_heads();
+    }
+    run_score_mods(by_heads);
   }
   /// Computes one key head, as the fallback of ShortBackward.
   void run_one(Index key_head) {
@@ -327,18 +242,51 @@ class BackwardTasks {
     });
   }
 
-  /// Computes the gradients of score modifications, where wanted.
-  void run_score_mods() const {
+  /// Whether a task for all items of a key head adds the gradient of a bias that they share, as
+  /// there are enough key heads for `threads`. Without such tasks it has the same bits.
+  bool adds_bias_of_items(Index threads) const {
+    const Index heads = args_.kv_heads();
+    return args_.bias_of_items() && chunks_ > 0 && args_.sharing() > 0 &&
+           2 * parts_of(heads, threads) * threads <= 3 * heads;
+  }
+  /// A key head of all items, chunk by chunk, for the gradient of a bias that these share.
+  void run_items(Index head) const {
+    const Index blocks = rows_.blocks(), members = args_.sharing();
+    constexpr Index size = simd::query_block * backward_chunk;
+    double* sums = nullptr;
+    divide_scratch<BiasGradient<T>>(
+        [&](Carver& carver) { sums = carver.take<double>(blocks * size); });
+    for (Index i = 0; i < chunks_ * members; ++i) {
+      const Index chunk = i / members, member = i % members;
+      clear_numbers(sums, blocks * size);
+      for (Index item = 0; item < call_.batch(); ++item) {
+        const Index key_head = item * args_.kv_heads() + head;
+        if (i == 0) begin_head(key_head);
+        auto one = pass(key_head, chunk);
+        simd::ComingRows coming;
+        announce(one, item + 1 < call_.batch() ? key_head + args_.kv_heads() : whole_, coming);
+        member == 0 ? one.begin() : one.resume();
+        take_head(one, key_head, chunk, member, sums);
+        member + 1 == members ? one.finish() : one.pause();
+      }
+      const Index key = chunk * backward_chunk;
+      for (Index block = 0; block < blocks; ++block) {
+        const Index row = block * simd::query_block;
+        put_bias(args_, 0, head_of(head, member), row,
+                 smaller(call_.query_count() - row, simd::query_block), key,
+                 smaller(call_.key_count() - key, backward_chunk), sums + block * size);
+      }
+    }
+  }
+
+  /// Computes the gradients of score modifications that the passes have not.
+  void run_score_mods(bool has_bias) const {
     const auto& more = args_.more;
-    if (more.grad_bias.given()) {
+    if (more.grad_bias.given() && !has_bias && !args_.bias_of_each_score()) {
       const BiasGradient<T> bias(args_, mask_, rows_);
       parallel_for(bias.tasks(), [&](Index i) { bias.run(i); });
     }
-    if (more.grad_relative_bias.extent(1) > 0 || !more.grad_alibi_slopes.empty()) {
-      const DistanceGradients<T> distances(args_, mask_, rows_);
-      parallel_for(distances.tasks(), [&](Index i) { distances.run(i); });
-      distances.finish();
-    }
+    if (distances_) distances_->finish();
     if (!more.grad_sinks.empty()) run_sink_gradients(args_, rows_);
   }
 
@@ -414,19 +362,32 @@ class BackwardTasks {
         if (chunk == 0 && !adds_) begin_head(key_head);
         auto one = pass(key_head, chunk);
         if (share) one.share(shared);
-        const Index next = key_head + 1 < end ? key_head + 1 : first_of(group + threads_);
         simd::ComingRows coming;
-        if (announces_ && next < whole_) {
-          coming = coming_head(args_, item_of(next), next % args_.kv_heads(), steps());
-          one.announce(coming);
-        }
+        announce(one, key_head + 1 < end ? key_head + 1 : first_of(group + threads_), coming);
         adds_ ? one.resume() : one.begin();
         for (Index member = first_member_; member < last_member_; ++member) {
-          one.take_head(head_of(key_head, member), {});
+          take_head(one, key_head, chunk, member, nullptr);
         }
         adds_ ? one.pause() : one.finish();
       }
     }
+  }
+
+  /// Prefetches the key head `next`, if there is one, during a pass.
+  void announce(KeyChunkPass<T>& one, Index next, simd::ComingRows& coming) const {
+    if (!announces_ || next >= whole_) return;
+    coming = coming_head(args_, item_of(next), next % args_.kv_heads(), steps());
+    one.announce(coming);
+  }
+  /// Adds the queries of one head to a chunk of a whole key head.
+  void take_head(KeyChunkPass<T>& one, Index key_head, Index chunk, Index member,
+                 double* bias) const {
+    double* const row = distances_ ? distances_->own_row() : nullptr;
+    one.take_head(head_of(key_head, member), {nullptr, nullptr, row, bias});
+    if (row != nullptr) add_distances(key_head, chunk, member, row);
+  }
+  void add_distances(Index key_head, Index chunk, Index member, const double* row) const {
+    distances_->add(item_of(key_head), head_of(key_head, member), chunk * backward_chunk, row);
   }
 
   /// The first key head of a group.
@@ -458,14 +419,18 @@ class BackwardTasks {
       rows_.fill(key_head * rows_of_head() + i);
       clear(key_head, i / rows_.blocks(), i % rows_.blocks());
     }
+    for (Index member = 0; distances_ && member < args_.sharing(); ++member) {
+      distances_->begin(item_of(key_head), head_of(key_head, member));
+    }
   }
 
   /// One chunk of one split key head and one of its query heads, with the share `slot`.
   void run_task(Index member, Index task, Index slot) const {
     auto one = pass(whole_ + task / chunks_, task % chunks_);
     member == 0 && !adds_ ? one.begin() : one.resume();
+    double* const row = distances_ ? distances_->cleared(rows_of_tasks_, slot) : nullptr;
     one.take_head(head_of(whole_ + task / chunks_, member),
-                  {shares_ + slot * share_size(), written_ + slot * rows_.blocks()});
+                  {shares_ + slot * share_size(), written_ + slot * rows_.blocks(), row});
     member + 1 == args_.sharing() && !adds_ ? one.finish() : one.pause();
   }
 
@@ -474,6 +439,7 @@ class BackwardTasks {
     divide_scratch<BackwardTasks>([&](Carver& carver) {
       shares_ = carver.take<T>(wave * share_size());
       written_ = carver.take<unsigned char>(wave * rows_.blocks());
+      rows_of_tasks_ = carver.take<double>(distances_ ? wave * distances_->row() : 0);
     });
   }
 
@@ -485,11 +451,21 @@ class BackwardTasks {
       const Index head = first_head + i / rows_.blocks(), block = i % rows_.blocks();
       const Index from = larger(head * chunks_, first), to = smaller((head + 1) * chunks_, end);
       if (from == head * chunks_ && !adds_) clear(whole_ + head, member, block);
+      if (distances_ && block == 0) add_rows(whole_ + head, member, first, from, to);
       for (Index task = from; task < to; ++task) {
         if (written_[(task - first) * rows_.blocks() + block] == 0) continue;
         put_block(whole_ + head, member, block, shares_ + (task - first) * share_size());
       }
     });
+  }
+
+  /// The same for the sums over distances, from the rows of the tasks [from, to) of one head.
+  void add_rows(Index key_head, Index member, Index first, Index from, Index to) const {
+    if (from % chunks_ == 0) distances_->begin(item_of(key_head), head_of(key_head, member));
+    for (Index task = from; task < to; ++task) {
+      add_distances(key_head, task % chunks_, member,
+                    rows_of_tasks_ + (task - first) * distances_->row());
+    }
   }
 
   Index item_of(Index key_head) const { return key_head / args_.kv_heads(); }
@@ -524,6 +500,8 @@ class BackwardTasks {
   Index last_member_;
   T* shares_ = nullptr;
   unsigned char* written_ = nullptr;
+  double* rows_of_tasks_ = nullptr;
+  std::optional<DistanceGradients<T>> distances_;  // where wanted
 };
 
 /// A call of bfloat16 numbers, stored or rounded, as the forward call took them.

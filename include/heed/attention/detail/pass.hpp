@@ -328,6 +328,22 @@ void drop_unseen(simd::KeyBlock<T>& block, std::uint64_t* words, Index* kept) {
   block.count = drop_unseen(words, block.count, kept);
 }
 
+/// Undoes that for a row of query_block numbers per key, in place: row i moves to kept[i], and the
+/// other rows before `end` are 0.
+template <class T>
+void spread_rows(T* rows, const Index* kept, Index count, Index end) {
+  while (end-- > 0) {
+    T* const row = rows + end * simd::query_block;
+    const bool is_kept = count > 0 && kept[count - 1] == end;
+    if (is_kept) --count;
+    if (!is_kept) clear_numbers(row, simd::query_block);
+    if (is_kept && count != end) {
+      copy_rows<T>({rows + count * simd::query_block}, 1, simd::query_block, row,
+                   simd::query_block);
+    }
+  }
+}
+
 /// Narrows the keys that `rows` queries see to those seen by the queries with a bit in `seeing`;
 /// the log-sum-exp of the other queries says that they saw no key. `words` has room for a key
 /// block.
