@@ -2,6 +2,7 @@
 // What docs/05-layers.md shows: layers as values, a layer of one's own, blocks and models.
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -201,6 +202,30 @@ void padded_and_packed() {
               close(of_packed), close(by_columns));
 }
 
+/// Layers that see a window alternate with layers that see all.
+void local_and_global() {
+  auto options = LanguageModelOptions::llama({.model_dim = 32, .heads = 4});
+  options.vocab_size = 10;
+  options.layers = 4;
+  Random random(6);
+  LanguageModel<float> model(options, random);
+  // [windows]
+  for (std::size_t i = 0; i < model.blocks.size(); i += 2) {
+    model.blocks[i].attention.own_mask = masks::last_n(4);
+  }
+  // [/windows]
+  Tokens text({1, 12});
+  for (Index i = 0; i < 12; ++i) text(0, i) = i % 10;
+  const auto weights = attention_of(model, text, masks::Causal{});
+  std::printf("\nkeys that the last of 12 tokens sees, layer by layer:");
+  for (Index layer = 0; layer < 4; ++layer) {
+    int seen = 0;
+    for (const float weight : weights[layer][0][0][11]) seen += weight > 0 ? 1 : 0;
+    std::printf(" %d", seen);
+  }
+  std::printf("\n");
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -214,4 +239,5 @@ int main(int count, char** arguments) {
   positions();
   model();
   padded_and_packed();
+  local_and_global();
 }

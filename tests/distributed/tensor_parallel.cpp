@@ -116,7 +116,12 @@ TEST(TensorParallel, AnotherModelOfOneRankIsRefusedOnAll) {
   expect(settings, changed([](auto& o) { o.block.norm_epsilon = 1e-4; }));
   expect(settings, changed([](auto& o) { o.block.positions = PositionKind::alibi; }));
   expect(settings, changed([](auto& o) { o.block.softcap = 3; }));
+  expect(settings, changed([](auto& o) { o.block.sinks = true; }));
   expect(settings, changed([](auto& o) { o.block.window = 3; }));
+  Random random(3);
+  LanguageModel<float> model(usual, random);
+  model.blocks[0].attention.own_mask = masks::last_n(last ? 4 : 5);
+  EXPECT_EQ(refusal([&] { tensor_parallel(ranks, model); }), "computed") << "masks have no number";
   expect(settings, changed([](auto& o) { o.block.rotary.low_frequencies.factor = 8; }));
   expect(settings, changed([](auto& o) { o.block.rotary.divisors = {8}; }));
   expect("a projection to queries 8 outputs and biases, products 2",

@@ -488,6 +488,9 @@ TEST(Session, TakesTheMaskAndPositionsOfACall) {
   EXPECT_EQ(session.length(0), 4);
   EXPECT_TRUE(same_bits(at(4, 9), Tensor<float, 3>::copy_of(whole.view().slice(1, 4, 9))));
   auto plain = before, again = before;
+  auto placed = before, causal = before;
+  EXPECT_TRUE(same_bits(placed.logits(Tokens({2, 5}), positions),
+                        causal.logits(Tokens({2, 5}), masks::Causal{}, positions)));
   EXPECT_TRUE(
       same_bits(plain.logits(Tokens({2, 5})), again.logits(Tokens({2, 5}), masks::Causal{})))
       << "for one call alone";

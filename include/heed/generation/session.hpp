@@ -166,6 +166,9 @@ class Session {
   /// with the tokens of earlier calls, up to the longest one. Throws ShapeError where they do not
   /// fit these.
   Tensor<T, 3> logits(const Tokens& tokens, const Mask& mask, const Positions& positions = {});
+  Tensor<T, 3> logits(const Tokens& tokens, const std::same_as<Positions> auto& positions) {
+    return logits(tokens, options_.mask, positions);
+  }
   /// The same for nodes of a tree of drafts, each at its place in its own text; a Mask that holds a
   /// Tree is any mask. Only one branch can stay: truncate the sequence to the text, and read the
   /// accepted tokens. Throws InvalidArgument for a model that counts columns, in masks of its

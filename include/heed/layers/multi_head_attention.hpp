@@ -373,8 +373,8 @@ struct MultiHeadAttention {
   /// The stream of dropout's random numbers, different in every layer; 0 in one without dropout.
   std::uint32_t stream = 0;
   Products products = Products::exact;  // of queries, keys and values; see set_products
-  /// A mask of the layer itself: a query sees what this and the mask of a call allow. A window in
-  /// every other layer: `model.blocks[i].attention.own_mask = masks::last_n(512)`.
+  /// A mask of the layer itself, at first that of options.window: a query sees what this and the
+  /// mask of a call allow. `model.blocks[i].attention.own_mask = masks::last_n(512)` sets another.
   std::optional<Mask> own_mask;
 
  private:

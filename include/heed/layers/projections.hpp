@@ -40,7 +40,9 @@ struct MultiHeadAttentionOptions {
   std::optional<double> scale = {};             // default 1 / √head_dim
   double softcap = 0;  // scores become softcap · tanh(score / softcap), as in Gemma 2; 0: they stay
   bool sinks = false;  // a learned sink for each head, see AttentionOptions::sinks, as in gpt-oss
-  Index window = 0;    // the last keys that a query sees, with its own, beside the mask; 0: all
+  /// A query sees no key before the last `window` ones, its own included; 0: all. Later keys are up
+  /// to the mask of a call.
+  Index window = 0;
   /// Rotary, relative or ALiBi. The other kinds are added to embeddings and do nothing here.
   PositionKind positions = PositionKind::none;
   RotaryOptions rotary = {};   // where positions are rotary
@@ -82,10 +84,10 @@ inline MultiHeadAttentionOptions completed(MultiHeadAttentionOptions options) {
                            "; expected 1 or more, and a table that an Index counts");
   }
   if (options.scale && !std::isfinite(*options.scale)) refuse("scale is a finite number");
-  if (!(options.softcap >= 0) || !std::isfinite(options.softcap)) {
-    refuse("softcap is a finite number, 0 or more");
+  if (!(options.softcap >= 0 && std::isfinite(options.softcap)) || options.window < 0) {
+    throw_invalid_argument("MultiHeadAttention: softcap ", options.softcap, ", window ",
+                           options.window, "; expected finite numbers, 0 or more");
   }
-  if (options.window < 0) refuse("window is a number of keys, or 0");
   if (!(options.dropout >= 0 && options.dropout <= 1)) refuse("dropout is a share, 0 to 1");
   if (options.fused && (options.kdim != options.model_dim || options.vdim != options.model_dim)) {
     refuse("a fused projection has one input");

@@ -31,7 +31,8 @@ void add_settings(Fingerprint& print, const Layer& layer) {
     const auto& options = layer.options;
     add(options.heads, options.kv_heads, options.head_dim, options.scale.has_value(),
         options.scale.value_or(0), options.softcap, options.positions, options.top_left,
-        options.dropout, options.dropout == 0 ? 0 : layer.stream, layer.own_mask.has_value());
+        options.dropout, options.dropout == 0 ? 0 : layer.stream, layer.own_mask.has_value(),
+        options.window, options.sinks);
     const auto& rotary = options.rotary;
     const auto& low = rotary.low_frequencies;
     add(rotary.base, rotary.scaling, rotary.pairing, rotary.dims);

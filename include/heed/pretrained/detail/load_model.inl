@@ -80,10 +80,11 @@ inline Index llama_window(const ModelConfig& config) {
   if (!uses || config.is_null(key)) return 0;
   // transformers gives a Mistral that says nothing, and a Qwen with a window, one of 4096.
   const Index window = config.integer(key, 4096);
-  if (window >= config.integer("max_position_embeddings")) return 0;
   if (kind == "mistral" && window > 0) return window;
+  if (window >= config.integer("max_position_embeddings")) return 0;
   config.fail_at(key, "is ", window, config.has(key) ? "" : " unless given",
-                 ", expected null, or max_position_embeddings or more");
+                 ", expected null, or max_position_embeddings or more",
+                 kind == "mistral" ? "" : ", or 'use_sliding_window' false");
 }
 
 /// The entry of a config.json that names the kind of rotary positions; empty if none does. Older
