@@ -309,34 +309,22 @@ struct TrainingTable {
   using V = typename S::V;
   using Rows = RowTable<T>;
 
-  using Doubles = Lanes<double>;
-
-  /// As many numbers as there are doubles in a vector, widened.
-  HEED_SIMD static typename Doubles::V load_doubles(const T* x) {
-#if HEED_SIMD_BYTES == 0
-    return static_cast<double>(*x);
-#else
-    typedef T Numbers __attribute__((vector_size(Doubles::width * sizeof(T))));
-    Numbers numbers;
-    __builtin_memcpy(&numbers, x, sizeof(numbers));
-    return __builtin_convertvector(numbers, typename Doubles::V);
-#endif
-  }
   /// The sum in double of 16 running totals, so that additions overlap and fill vectors.
   template <bool squared>
   HEED_SIMD static double double_sum(const T* x, Index count) {
-    constexpr int ways = 16, width = Doubles::width;
-    typename Doubles::V sums[ways / width] = {};
+    using D = Lanes<double>;
+    constexpr int ways = 16, width = D::width;
+    typename D::V sums[ways / width] = {};
     Index i = 0;
     for (; i + ways <= count; i += ways) {
       HEED_UNROLL for (int way = 0; way < ways / width; ++way) {
-        const auto numbers = load_doubles(x + i + way * width);
+        const auto numbers = load_in_double(x + i + way * width);
         sums[way] += squared ? numbers * numbers : numbers;
       }
     }
     double totals[ways];
     HEED_UNROLL for (int way = 0; way < ways / width; ++way) {
-      Doubles::store(totals + way * width, sums[way]);
+      D::store(totals + way * width, sums[way]);
     }
     for (int way = 0; i < count; ++i, ++way) {
       const auto value = static_cast<double>(x[i]);
