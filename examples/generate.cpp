@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Writes on behind a prompt, with what train_char saved or with a Llama in a GGUF file.
+// Writes on behind a prompt, with what train_char saved, or with a published model: the folder of a
+// Llama, Mistral, Qwen or GPT-2, or a Llama in a GGUF file.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -35,12 +37,14 @@ Sampler sampler_of(const Options& options) {
 }
 
 /// Where the text is longer than the model's context, the older half of this leaves: of a prompt
-/// too.
+/// too. Caches hold no more than the text.
 template <class T, class Text>
 void write(const LanguageModel<T>& model, const std::vector<Index>& prompt, const Options& options,
            const StopRules& rules, Text&& text_of) {
+  const Index length = static_cast<Index>(prompt.size()) + options.max_tokens;
+  const Index longest = std::clamp<Index>(length, 1, model.options.max_length);
   // [slide]
-  Session<T> session(model, {.slide = std::max<Index>(1, model.options.max_length / 2)});
+  Session<T> session(model, {.max_length = longest, .slide = std::max<Index>(1, longest / 2)});
   // [/slide]
   Random random(options.seed);
   example::CharacterStream out;
@@ -86,16 +90,19 @@ void write_from_checkpoint(const Safetensors& file, const Options& options) {
         [&](Index token) { return tokenizer.decode(std::vector{token}); });
 }
 
-void write_from_gguf(const Options& options) {
-  const auto file = Gguf::open(options.file);
-  const auto tokenizer = load_tokenizer(file);
-  const auto model = load_packed_llama(file, options.products);
-  write(model, tokenizer.encode(options.prompt), options, {.max_tokens = options.max_tokens},
-        [&](Index token) { return tokenizer.text(token); });
+void write_from_published(const Options& options) {
+  const auto loaded = load_packed_model(options.file, options.products);
+  if (!loaded.tokenizer) throw std::invalid_argument(options.file + ": no tokenizer.json");
+  const auto& tokenizer = *loaded.tokenizer;
+  write(loaded.language_model(), tokenizer.encode(options.prompt), options,
+        {.max_tokens = options.max_tokens},
+        [&](Index token) { return tokenizer.decode(std::vector{token}); });
 }
 
 void run(const Options& options) {
-  if (options.file.ends_with(".gguf")) return write_from_gguf(options);
+  if (options.file.ends_with(".gguf") || std::filesystem::is_directory(options.file)) {
+    return write_from_published(options);
+  }
   const Safetensors file = load_safetensors(options.file);
   const bool wide = file.entry("model.embedding.weight").type == ElementType::f64;
   wide ? write_from_checkpoint<double>(file, options) : write_from_checkpoint<float>(file, options);
@@ -106,7 +113,8 @@ void run(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   example::CommandLine app("Writes on behind a prompt.");
-  app.add_option("file", options.file, "what train_char --save wrote, or a Llama's GGUF file")
+  app.add_option("file", options.file,
+                 "what train_char --save wrote, a model's folder, or a Llama's GGUF file")
       .required();
   app.add_option("--prompt", options.prompt, "default: a new line");
   app.add_option("--max-tokens", options.max_tokens).at_least(0);
