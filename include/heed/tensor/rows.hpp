@@ -184,8 +184,8 @@ void shift_row(const T* x, T maximum, double temperature, T* shifted, Index coun
   }
 }
 
-/// The statistics of a row. Writes its shifted elements to `shifted`, which may be the row's own
-/// memory, and its powers to `powers`, which may be `shifted`; of an empty row neither.
+/// The statistics of a row. Writes its powers to `powers`, and its shifted elements to `shifted`,
+/// which may be the row's own memory; where both are one, the powers. Nothing for an empty row.
 template <class T>
 RowSum sum_row(const Row<T>& row, T* shifted, T* powers) {
   const auto& kernels = simd::training_kernels<T>();
@@ -199,8 +199,9 @@ RowSum sum_row(const Row<T>& row, T* shifted, T* powers) {
     }
     return result;
   }
-  shift_row(x, maximum, row.temperature, shifted, count);
-  kernels.exponentials(shifted, T{0}, powers, count);
+  const bool at_once = shifted == powers && row.temperature == 1;
+  if (!at_once) shift_row(x, maximum, row.temperature, shifted, count);
+  kernels.exponentials(at_once ? x : shifted, at_once ? maximum : T{0}, powers, count);
   result.sum = kernels.sum(powers, count);
   return result;
 }
