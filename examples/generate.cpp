@@ -41,8 +41,9 @@ Sampler sampler_of(const Options& options) {
 template <class T, class Text>
 void write(const LanguageModel<T>& model, const std::vector<Index>& prompt, const Options& options,
            const StopRules& rules, Text&& text_of) {
-  const Index length = static_cast<Index>(prompt.size()) + options.max_tokens;
-  const Index longest = std::clamp<Index>(length, 1, model.options.max_length);
+  const Index most = model.options.max_length;
+  const Index length = static_cast<Index>(prompt.size()) + std::min(options.max_tokens, most);
+  const Index longest = std::clamp<Index>(length, 1, most);
   // [slide]
   Session<T> session(model, {.max_length = longest, .slide = std::max<Index>(1, longest / 2)});
   // [/slide]

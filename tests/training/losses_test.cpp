@@ -107,10 +107,9 @@ TEST(CrossEntropy, AccurateForLargeVocabularies) {
   }
 }
 
-TEST(CrossEntropy, GradientsAreDifferenceQuotients) {
-  auto logits = random_logits<double>(3, 5, 2, 2);
-  const std::vector<std::int32_t> targets = {4, -1, 0};
-  const CrossEntropyOptions options{.ignored = -1, .label_smoothing = 0.2};
+template <class Targets>
+void expect_difference_quotients(Tensor<double, 2> logits, const Targets& targets,
+                                 const CrossEntropyOptions& options) {
   const auto gradient = cross_entropy(logits, targets, options).grad_logits;
   for (Index i = 0; i < logits.size(); ++i) {
     const double value = logits.data()[i], h = 1e-4;
@@ -121,6 +120,13 @@ TEST(CrossEntropy, GradientsAreDifferenceQuotients) {
     logits.data()[i] = value;
     EXPECT_NEAR(gradient.data()[i], (above - below) / (2 * h), 1e-9);
   }
+}
+
+TEST(CrossEntropy, GradientsAreDifferenceQuotients) {
+  const auto logits = random_logits<double>(3, 5, 2, 2);
+  const std::vector<std::int32_t> targets = {4, -1, 0};
+  const CrossEntropyOptions options{.ignored = -1, .label_smoothing = 0.2};
+  expect_difference_quotients(logits, targets, options);
 }
 
 /// Shares of one class alone are that class, with smoothing too.
@@ -147,16 +153,7 @@ TEST(CrossEntropy, GradientsOfSharesAreDifferenceQuotients) {
   Random random(9);
   for (Index i = 0; i < 10; ++i) shares.data()[i] = random.uniform();  // no sum of 1; the last: 0
   const CrossEntropyOptions options{.label_smoothing = 0, .divisor = 7};
-  const auto gradient = cross_entropy(logits, shares, options).grad_logits;
-  for (Index i = 0; i < logits.size(); ++i) {
-    const double value = logits.data()[i], h = 1e-4;
-    logits.data()[i] = value + h;
-    const double above = cross_entropy_loss(logits, shares, options);
-    logits.data()[i] = value - h;
-    const double below = cross_entropy_loss(logits, shares, options);
-    logits.data()[i] = value;
-    EXPECT_NEAR(gradient.data()[i], (above - below) / (2 * h), 1e-9);
-  }
+  expect_difference_quotients(logits, shares, options);
   logits(2, 0) = NAN;
   EXPECT_TRUE(std::isfinite(cross_entropy_loss(logits, shares, options))) << "not read";
 }

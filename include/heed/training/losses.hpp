@@ -11,7 +11,6 @@
 #include <vector>
 
 #include <heed/core/detail/math.hpp>
-#include <heed/core/detail/scratch.hpp>
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/parallel.hpp>
@@ -232,8 +231,7 @@ double sum_of_rows(std::vector<LossRow>& rows, Index classes, const CrossEntropy
   // As many rows as are worth waking a thread for.
   const Index rows_a_task = std::max<Index>(1, 16384 / std::max<Index>(1, classes));
   parallel_for(parts_of(count, rows_a_task), [&](Index task) {
-    const auto bytes = static_cast<std::size_t>(classes) * sizeof(T);
-    auto* buffer = reinterpret_cast<T*>(Scratch::of_this_thread<CrossEntropyCall>(bytes));
+    T* const buffer = row_buffer<CrossEntropyCall, T>(classes);
     for (Index i = task * rows_a_task; i < std::min(count, (task + 1) * rows_a_task); ++i) {
       compute_row(rows[static_cast<std::size_t>(i)], buffer, call);
     }
@@ -314,12 +312,15 @@ void check_shares(const TensorView<const T, Rank>& shares) {
   });
 }
 
-/// compute_cross_entropy with targets of shares.
-template <class T, std::size_t Rank>
-double compute_shared_cross_entropy(const TensorView<const T, Rank>& logits,
-                                    const TensorView<const T, Rank>& shares,
-                                    const TensorView<T, Rank>& gradients,
+/// compute_cross_entropy with targets of shares, of which an Eigen column has one row.
+template <class Logits, class Targets, class T, std::size_t Rank>
+double compute_shared_cross_entropy(const Logits& of_classes, const Targets& targets,
+                                    const TensorView<T, Rank>& of_logits,
                                     const CrossEntropyOptions& options) {
+  using View = TensorView<const T, Rank>;
+  const auto logits = with_rows_last<Logits>(View(view_of(of_classes)));
+  const auto shares = with_rows_last<Targets>(View(view_of(targets)));
+  const auto gradients = with_rows_last<Logits>(of_logits);
   check_cross_entropy_call(logits, shares, options);
   check_shares(shares);
   std::vector<SharedRow<T>> rows;
@@ -373,10 +374,8 @@ auto cross_entropy(const Logits& logits, const Targets& targets,
   const TensorView<const T, rank> source = view_of(logits);
   CrossEntropy<T, rank> result{0, Tensor<T, rank>(source.extents())};
   if constexpr (detail::SharesOf<Targets, Logits>) {
-    result.loss = detail::compute_shared_cross_entropy<T, rank>(
-        detail::with_rows_last<Logits>(source),
-        detail::with_rows_last<Targets>(TensorView<const T, rank>(view_of(targets))),
-        detail::with_rows_last<Logits>(result.grad_logits.view()), options);
+    result.loss =
+        detail::compute_shared_cross_entropy(logits, targets, result.grad_logits.view(), options);
   } else if constexpr (detail::expect_targets<Logits, Targets>()) {
     result.loss = detail::compute_cross_entropy<T>(source, view_of(targets),
                                                    result.grad_logits.view(), options);
@@ -415,10 +414,7 @@ double cross_entropy_loss(const Logits& logits, const Targets& targets,
   constexpr std::size_t rank = ViewOf<const Logits>::rank();
   const TensorView<const T, rank> source = view_of(logits);
   if constexpr (detail::SharesOf<Targets, Logits>) {
-    return detail::compute_shared_cross_entropy<T, rank>(
-        detail::with_rows_last<Logits>(source),
-        detail::with_rows_last<Targets>(TensorView<const T, rank>(view_of(targets))),
-        TensorView<T, rank>(), options);
+    return detail::compute_shared_cross_entropy(logits, targets, TensorView<T, rank>(), options);
   } else if constexpr (detail::expect_targets<Logits, Targets>()) {
     return detail::compute_cross_entropy<T>(source, view_of(targets), TensorView<T, rank>(),
                                             options);
