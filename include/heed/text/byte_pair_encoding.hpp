@@ -60,20 +60,6 @@ class PairMerger {
   std::vector<Entry> merges_;          // by left token, then right
 };
 
-/// Finds tokens by their bytes. Stores numbers only; every call gets the texts of all tokens.
-class TokenFinder {
- public:
-  TokenFinder() = default;
-  /// Of these tokens, no two of which have the same text.
-  TokenFinder(const TextList& texts, std::vector<std::uint32_t> tokens);
-
-  /// The token with that text, or −1.
-  std::int32_t find(const TextList& texts, std::string_view text) const;
-
- private:
-  std::vector<std::uint32_t> tokens_;  // by text
-};
-
 }  // namespace detail
 
 /// The rule that cuts text into pieces before merging; merges never cross pieces.

@@ -56,6 +56,25 @@ class CharacterTokenizer {
   std::vector<char32_t> characters_;
 };
 
+namespace detail {
+
+/// Finds tokens by their text. Stores numbers only; every call gets the texts of all tokens.
+class TokenFinder {
+ public:
+  TokenFinder() = default;
+  TokenFinder(const TextList& texts, std::vector<std::uint32_t> tokens);
+
+  /// The token with that text, or −1.
+  std::int32_t find(const TextList& texts, std::string_view text) const;
+  /// All tokens in the order of their texts.
+  const std::vector<std::uint32_t>& by_text() const { return tokens_; }
+
+ private:
+  std::vector<std::uint32_t> tokens_;
+};
+
+}  // namespace detail
+
 /// The texts of all tokens by number, and the number of a text.
 class Vocabulary {
  public:
@@ -72,7 +91,7 @@ class Vocabulary {
 
  private:
   TextList tokens_;
-  std::vector<std::uint32_t> order_;
+  detail::TokenFinder finder_;
 };
 
 /// Whether the names of special tokens (`<|im_start|>`, `[MASK]`) in a text are read as those

@@ -137,19 +137,6 @@ HEED_INLINE void PairMerger::merge(std::vector<std::int32_t>& tokens) const {
   tokens.resize(count);
 }
 
-HEED_INLINE TokenFinder::TokenFinder(const TextList& texts, std::vector<std::uint32_t> tokens)
-    : tokens_(std::move(tokens)) {
-  std::sort(tokens_.begin(), tokens_.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return texts[a] < texts[b]; });
-}
-
-HEED_INLINE std::int32_t TokenFinder::find(const TextList& texts, std::string_view text) const {
-  const auto found = std::lower_bound(
-      tokens_.begin(), tokens_.end(), text,
-      [&](std::uint32_t token, std::string_view wanted) { return texts[token] < wanted; });
-  return found != tokens_.end() && texts[*found] == text ? static_cast<std::int32_t>(*found) : -1;
-}
-
 /// The characters of a text, as the rules below tell them apart.
 class PieceRule {
  protected:

@@ -18,26 +18,40 @@
 
 namespace heed {
 
+namespace detail {
+
+HEED_INLINE TokenFinder::TokenFinder(const TextList& texts, std::vector<std::uint32_t> tokens)
+    : tokens_(std::move(tokens)) {
+  std::sort(tokens_.begin(), tokens_.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return texts[a] < texts[b]; });
+}
+
+HEED_INLINE std::int32_t TokenFinder::find(const TextList& texts, std::string_view text) const {
+  const auto found = std::lower_bound(
+      tokens_.begin(), tokens_.end(), text,
+      [&](std::uint32_t token, std::string_view wanted) { return texts[token] < wanted; });
+  return found != tokens_.end() && texts[*found] == text ? static_cast<std::int32_t>(*found) : -1;
+}
+
+}  // namespace detail
+
 HEED_INLINE Vocabulary::Vocabulary(TextList tokens) : tokens_(std::move(tokens)) {
   if (tokens_.size() > 0x7fffffff) throw_invalid_argument("vocabulary: too many tokens");
-  order_.resize(tokens_.size());
-  for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = static_cast<std::uint32_t>(i);
-  std::sort(order_.begin(), order_.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return tokens_[a] < tokens_[b]; });
-  for (std::size_t i = 1; i < order_.size(); ++i) {
-    if (tokens_[order_[i]] == tokens_[order_[i - 1]]) {
-      throw_invalid_argument("vocabulary: ", quote(tokens_[order_[i]]), " twice, as token ",
-                             std::min(order_[i], order_[i - 1]), " and ",
-                             std::max(order_[i], order_[i - 1]));
+  std::vector<std::uint32_t> all(tokens_.size());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::uint32_t>(i);
+  finder_ = detail::TokenFinder(tokens_, std::move(all));
+  const auto& order = finder_.by_text();
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    if (tokens_[order[i]] == tokens_[order[i - 1]]) {
+      throw_invalid_argument("vocabulary: ", quote(tokens_[order[i]]), " twice, as token ",
+                             std::min(order[i], order[i - 1]), " and ",
+                             std::max(order[i], order[i - 1]));
     }
   }
 }
 
 HEED_INLINE Index Vocabulary::find(std::string_view text) const {
-  const auto found = std::lower_bound(
-      order_.begin(), order_.end(), text,
-      [&](std::uint32_t i, std::string_view wanted) { return tokens_[i] < wanted; });
-  return found != order_.end() && tokens_[*found] == text ? static_cast<Index>(*found) : -1;
+  return finder_.find(tokens_, text);
 }
 
 HEED_INLINE std::string_view Vocabulary::text(Index token) const {
