@@ -3,10 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 
+#include <heed/core/detail/math.hpp>
 #include <heed/core/random.hpp>
+#include <heed/tensor/tensor.hpp>
 
 namespace heed {
 namespace {
@@ -146,6 +150,111 @@ TEST(SamplingSteps, RefuseSettingsThatMakeNoSense) {
   EXPECT_THROW(RepetitionPenalty{.penalty = 0}(logits, history), InvalidArgument);
   EXPECT_THROW(RepetitionPenalty{.last = -2}(logits, history), InvalidArgument);
   EXPECT_THROW(NoRepeatNgram{.n = 0}(logits, history), InvalidArgument);
+}
+
+/// What top-k, top-p or greedy keep, by sorting all tokens.
+SamplingStep plainly(Index k, double p) {
+  return [k, p](std::span<double> logits, std::span<const Index>) {
+    std::vector<std::size_t> order(logits.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return logits[a] > logits[b]; });
+    const double most = logits[order[0]];
+    double total = 0, sum = 0;
+    for (const double logit : logits) total += detail::exp(logit - most);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      double& logit = logits[order[i]];
+      const double power = detail::exp(logit - most);
+      if (i > 0 && (static_cast<Index>(i) >= k || sum >= p * total)) logit = gone;
+      sum += power;
+    }
+  };
+}
+
+/// The softmax of what is left, by passes over all tokens.
+std::vector<double> plain_shares(std::vector<double> logits,
+                                 const std::vector<SamplingStep>& steps) {
+  for (const SamplingStep& step : steps) step(logits, {});
+  const double most = *std::max_element(logits.begin(), logits.end());
+  double total = 0;
+  for (double& logit : logits) total += logit = detail::exp(logit - most);
+  for (double& logit : logits) logit /= total;
+  return logits;
+}
+
+Index plain_draw(const std::vector<double>& shares, Random& random) {
+  const double aim = random.uniform() * std::accumulate(shares.begin(), shares.end(), 0.0);
+  double sum = 0;
+  Index drawn = 0;
+  for (std::size_t i = 0; i < shares.size() && (i == 0 || aim >= sum); ++i) {
+    sum += shares[i];
+    if (shares[i] > 0) drawn = static_cast<Index>(i);
+  }
+  return drawn;
+}
+
+TEST(Sampler, BitsAndDrawsAreThoseOfPlainPasses) {
+  Random random(7), draws(8), plain_draws(8);
+  for (int round = 0; round < 300; ++round) {
+    Tensor<float, 2> values({1 + random.integer(1500), 2});  // of which one column is strided
+    const double width = std::exp(6 * random.uniform() - 2);
+    for (float& value : values) {
+      value = static_cast<float>(
+          width * (round % 2 == 0 ? random.normal() : static_cast<double>(random.integer(9))));
+      if (random.integer(9) == 0) value = -std::numeric_limits<float>::infinity();
+    }
+    values(0, 0) = 0;
+    const auto strided = values.select(1, 0);
+    const std::vector<float> logits(strided.begin(), strided.end());
+    const std::vector<double> wide(logits.begin(), logits.end());
+    const Index k = 1 + random.integer(random.integer(3) == 0 ? 1500 : 50), all = 1 << 30;
+    const double p = round % 5 == 0 ? 1 - 1e-9 : 0.999 * random.uniform();
+    const std::pair<Sampler, std::vector<SamplingStep>> pairs[] = {
+        {{}, {}},
+        {Greedy{}, {plainly(1, 2)}},
+        {TopK{.k = k}, {plainly(k, 2)}},
+        {TopP{.p = p}, {plainly(all, p)}},
+        {{Temperature{0.7}, Greedy{}}, {Temperature{0.7}, plainly(1, 2)}},
+        {{Temperature{0.7}, TopK{.k = k}, TopP{.p = p}},
+         {Temperature{0.7}, plainly(k, 2), plainly(all, p)}}};
+    for (const auto& [sampler, steps] : pairs) {
+      const std::vector<double> shares = plain_shares(wide, steps);
+      ASSERT_EQ(sampler.distribution(logits), shares) << round;
+      ASSERT_EQ(sampler.distribution(strided), shares) << round;
+      const Index token = plain_draw(shares, plain_draws);
+      Random other = draws, third = draws;
+      ASSERT_EQ(sampler(logits, {}, draws), token) << round;
+      ASSERT_EQ(sampler(strided, {}, other), token);
+      ASSERT_EQ(sampler(wide, {}, third), token);
+      ASSERT_EQ(draws.state(), plain_draws.state());
+    }
+  }
+}
+
+TEST(Sampler, GreedyIsFirstOfLargestAndRefusesWhatOthersRefuse) {
+  Random random(9);
+  const auto greedy = [&](const std::vector<double>& values) {
+    const std::vector<float> narrow(values.begin(), values.end());
+    const Index token = Sampler(Greedy{})(values, {}, random);
+    EXPECT_EQ(Sampler(Greedy{})(narrow, {}, random), token);
+    return token;
+  };
+  EXPECT_EQ(greedy({-2, -1, -1, gone, -1}), 1);
+  EXPECT_EQ(greedy({-0.0, 0.0}), 0);
+  EXPECT_EQ(greedy({gone, -1e9}), 1);
+  EXPECT_EQ(Sampler(Greedy{})(std::vector<double>{1e308, 1.5e308, 1e308}, {}, random), 1)
+      << "their sum is beyond all doubles";
+  EXPECT_EQ(Sampler(Greedy{})(std::vector<int>{1, 3, 3}, {}, random), 1);
+  const Random before = random;
+  for (const double bad : {static_cast<double>(NAN), -gone}) {
+    for (const double other : {0.0, gone, -gone}) {
+      const std::vector<double> values = {0, bad, other, 5};
+      EXPECT_THROW(Sampler(Greedy{})(values, {}, random), InvalidArgument) << bad << ' ' << other;
+    }
+  }
+  EXPECT_THROW(greedy({gone, gone}), InvalidArgument);
+  EXPECT_THROW(greedy({}), InvalidArgument);
+  EXPECT_EQ(random.state(), before.state()) << "what is refused takes no numbers";
 }
 
 using namespace samplers;

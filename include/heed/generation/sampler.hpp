@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <initializer_list>
+#include <limits>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -12,9 +14,34 @@
 #include <heed/core/error.hpp>
 #include <heed/core/index.hpp>
 #include <heed/core/random.hpp>
+#include <heed/definitions/tensor.hpp>
+#include <heed/kernels/row_kernels.hpp>
 #include <heed/tensor/view_of.hpp>
 
 namespace heed {
+
+namespace detail {
+
+/// A token with its logit, or with its share of what is drawn.
+struct ValuedToken {
+  double value = 0;
+  Index token = 0;
+};
+
+/// The first of the largest logits; −1 if one is NaN or +inf, or none is above −inf. May be −1 for
+/// logits whose sum is beyond all doubles.
+template <Scalar T>
+Index first_of_largest(const T* logits, Index count) {
+  constexpr T infinity = std::numeric_limits<T>::infinity();
+  const auto& kernels = simd::training_kernels<T>();
+  const T most = kernels.maximum(logits, count);
+  if (most == -infinity || !(kernels.sum(logits, count) < infinity)) return -1;
+  Index at = 0;
+  while (logits[at] != most) ++at;
+  return at;
+}
+
+}  // namespace detail
 
 /// One step of choosing the next token: changes logits, or removes tokens by setting their logits
 /// to −inf. `history` holds the prompt of this call of generate and what it wrote. The steps below
@@ -94,26 +121,43 @@ class Sampler {
   template <Viewable Logits>
   std::vector<double> distribution(const Logits& logits,
                                    std::span<const Index> history = {}) const {
-    const auto view = view_of(logits);
-    static_assert(decltype(view)::rank() == 1, "Sampler: logits of one token are a vector");
-    std::vector<double> values(static_cast<std::size_t>(view.extent(0)));
-    for (Index i = 0; i < view.extent(0); ++i) {
-      values[static_cast<std::size_t>(i)] = static_cast<double>(view(i));
-    }
-    turn_into_shares(values, history);
+    std::vector<double> values = doubles(view_of(logits));
+    const auto tokens = shares(values, history);
+    values.assign(values.size(), 0);
+    for (const auto& [share, token] : tokens) values[static_cast<std::size_t>(token)] = share;
     return values;
   }
 
   /// A token, drawn with one number of `random`. Throws InvalidArgument as `distribution` does.
   template <Viewable Logits>
   Index operator()(const Logits& logits, std::span<const Index> history, Random& random) const {
-    return draw(distribution(logits, history), random);
+    const auto view = view_of(logits);
+    if constexpr (Scalar<ValueOf<const Logits>>) {
+      if (is_greedy() && view.stride(0) == 1) {
+        const Index best = detail::first_of_largest(view.data_handle(), view.extent(0));
+        if (best >= 0) return random.uniform(), best;
+      }
+    }
+    std::vector<double> values = doubles(view);
+    return draw(shares(values, history), random);
   }
 
  private:
-  /// Applies the steps, then softmax.
-  void turn_into_shares(std::vector<double>& logits, std::span<const Index> history) const;
-  static Index draw(std::span<const double> shares, Random& random);
+  template <class View>
+  static std::vector<double> doubles(const View& view) {
+    static_assert(View::rank() == 1, "Sampler: logits of one token are a vector");
+    std::vector<double> values(static_cast<std::size_t>(view.extent(0)));
+    for (Index i = 0; i < view.extent(0); ++i) {
+      values[static_cast<std::size_t>(i)] = static_cast<double>(view(i));
+    }
+    return values;
+  }
+  /// Applies the steps, then softmax: the tokens that are left, in their order, and their shares.
+  std::vector<detail::ValuedToken> shares(std::vector<double>& logits,
+                                          std::span<const Index> history) const;
+  static Index draw(std::span<const detail::ValuedToken> shares, Random& random);
+  /// Whether a draw is the first of the largest logits.
+  bool is_greedy() const;
 
   std::vector<SamplingStep> steps_;
 };

@@ -17,38 +17,43 @@ namespace heed {
 
 namespace detail {
 
+/// Whether a step is known to be Greedy. Functions of libc++ without RTTI do not tell what they
+/// are.
+template <class Function>
+bool is_greedy_step([[maybe_unused]] const Function& step) {
+  if constexpr (requires { step.template target<samplers::Greedy>(); }) {
+    return step.template target<samplers::Greedy>() != nullptr;
+  } else {
+    return false;
+  }
+}
+
 /// The logit of a token that cannot be chosen.
 inline constexpr double removed = -std::numeric_limits<double>::infinity();
 
 inline double largest(std::span<const double> logits) {
-  double most = removed;
-  for (const double logit : logits) most = logit > most ? logit : most;
-  return most;
+  return simd::training_kernels<double>().maximum(logits.data(), static_cast<Index>(logits.size()));
 }
 
-/// Orders tokens by logit, largest first; equal ones by number.
-struct Better {
-  std::span<const double> logits;
-  bool operator()(Index a, Index b) const {
-    const double x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
-    return x > y || (x == y && a < b);
-  }
-};
+/// The order of tokens: by logit, largest first; equal ones by number.
+inline bool operator<(const ValuedToken& a, const ValuedToken& b) {
+  return a.value > b.value || (a.value == b.value && a.token < b.token);
+}
 
 /// The tokens that are not removed.
-inline std::vector<Index> present(std::span<const double> logits) {
-  std::vector<Index> tokens;
+inline std::vector<ValuedToken> present(std::span<const double> logits) {
+  std::vector<ValuedToken> tokens;
+  tokens.reserve(logits.size());
   for (std::size_t i = 0; i < logits.size(); ++i) {
-    if (logits[i] != removed) tokens.push_back(static_cast<Index>(i));
+    if (logits[i] != removed) tokens.push_back({logits[i], static_cast<Index>(i)});
   }
   return tokens;
 }
 
-/// Removes tokens[from], tokens[from + 1], …
-inline void remove_rest(std::span<double> logits, std::span<const Index> tokens, std::size_t from) {
-  for (std::size_t i = from; i < tokens.size(); ++i) {
-    logits[static_cast<std::size_t>(tokens[i])] = removed;
-  }
+/// Removes all tokens but these.
+inline void keep_only(std::span<const ValuedToken> tokens, std::span<double> logits) {
+  std::fill(logits.begin(), logits.end(), removed);
+  for (const auto& [value, token] : tokens) logits[static_cast<std::size_t>(token)] = value;
 }
 
 inline void check_between(const char* name, double value, double least, double most) {
@@ -56,13 +61,9 @@ inline void check_between(const char* name, double value, double least, double m
   throw_invalid_argument(name, " ", value, ", expected ", least, " to ", most);
 }
 
-/// The power of e of a logit.
-inline double power(std::span<const double> logits, Index token, double most) {
-  return detail::exp(logits[static_cast<std::size_t>(token)] - most);
-}
-
 /// Refuses logits that a token cannot be drawn from.
 inline void check_logits(std::span<const double> logits, const char* when) {
+  if (first_of_largest(logits.data(), static_cast<Index>(logits.size())) >= 0) return;
   bool any = false;
   for (std::size_t i = 0; i < logits.size(); ++i) {
     if (!(logits[i] < std::numeric_limits<double>::infinity())) {
@@ -78,7 +79,9 @@ inline void check_logits(std::span<const double> logits, const char* when) {
 namespace samplers {
 
 HEED_INLINE void Greedy::operator()(std::span<double> logits, std::span<const Index>) const {
-  const auto best = std::max_element(logits.begin(), logits.end());  // the first of equal ones
+  const Index first = detail::first_of_largest(logits.data(), static_cast<Index>(logits.size()));
+  const auto best =
+      first < 0 ? std::max_element(logits.begin(), logits.end()) : logits.begin() + first;
   for (auto at = logits.begin(); at != logits.end(); ++at) {
     if (at != best) *at = detail::removed;
   }
@@ -94,31 +97,48 @@ HEED_INLINE void Temperature::operator()(std::span<double> logits, std::span<con
 
 HEED_INLINE void TopK::operator()(std::span<double> logits, std::span<const Index>) const {
   if (k < 1) throw_invalid_argument("TopK: k ", k, ", expected 1 or more");
-  std::vector<Index> tokens = detail::present(logits);
-  if (static_cast<Index>(tokens.size()) <= k) return;
-  std::nth_element(tokens.begin(), tokens.begin() + k, tokens.end(), detail::Better{logits});
-  detail::remove_rest(logits, tokens, static_cast<std::size_t>(k));
+  if (k >= static_cast<Index>(logits.size())) return;
+  const auto count = static_cast<std::size_t>(k);
+  std::vector<detail::ValuedToken> best;  // the k best so far are among them
+  double least = detail::removed;         // of k earlier tokens
+  const auto drop_rest = [&] {
+    std::nth_element(best.begin(), best.begin() + k - 1, best.end());
+    best.resize(count);
+    least = best.back().value;
+  };
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    if (!(logits[i] > least)) continue;  // of equal ones the first are kept
+    best.push_back({logits[i], static_cast<Index>(i)});
+    if (best.size() == 2 * count + 64) drop_rest();
+  }
+  if (best.size() > count) drop_rest();
+  detail::keep_only(best, logits);
 }
 
 HEED_INLINE void TopP::operator()(std::span<double> logits, std::span<const Index>) const {
   detail::check_between("TopP: p", p, 0, 1);
   if (p == 1) return;  // all; a rounded sum could miss the last ones
-  std::vector<Index> tokens = detail::present(logits);
+  std::vector<detail::ValuedToken> tokens = detail::present(logits);
   const double most = detail::largest(logits);
-  double total = 0;
-  for (const Index token : tokens) total += detail::power(logits, token, most);
-  double sum = 0;
-  std::size_t kept = 0, sorted = 0;
-  while (kept < tokens.size() && (kept == 0 || sum < p * total)) {
-    if (kept == sorted) {  // as many as are needed, no more: the tail of a vocabulary is long
-      sorted = std::min(tokens.size(), sorted * 4 + 32);
-      std::partial_sort(tokens.begin() + static_cast<Index>(kept),
-                        tokens.begin() + static_cast<Index>(sorted), tokens.end(),
-                        detail::Better{logits});
+  const auto power = [most](const detail::ValuedToken& token) {
+    return detail::exp(token.value - most);
+  };
+  double total = 0, sum = 0, depth = 0;
+  for (const auto& token : tokens) total += power(token);
+  auto kept = tokens.begin(), sorted = kept;
+  while (kept != tokens.end() && (kept == tokens.begin() || sum < p * total)) {
+    if (kept == sorted) {  // a stretch of logits at a time: the tail of a vocabulary is long
+      depth = depth < 40 ? depth + 1 : std::numeric_limits<double>::infinity();
+      sorted = std::partition(kept, tokens.end(), [&](const detail::ValuedToken& token) {
+        return !(token.value < most - depth);
+      });
+      std::sort(kept, sorted);
+      continue;
     }
-    sum += detail::power(logits, tokens[kept++], most);
+    sum += power(*kept++);
   }
-  detail::remove_rest(logits, tokens, kept);
+  tokens.erase(kept, tokens.end());
+  detail::keep_only(tokens, logits);
 }
 
 HEED_INLINE void MinP::operator()(std::span<double> logits, std::span<const Index>) const {
@@ -170,8 +190,8 @@ HEED_INLINE Sampler::Sampler(std::vector<SamplingStep> steps) : steps_(std::move
   }
 }
 
-HEED_INLINE void Sampler::turn_into_shares(std::vector<double>& logits,
-                                           std::span<const Index> history) const {
+HEED_INLINE std::vector<detail::ValuedToken> Sampler::shares(std::vector<double>& logits,
+                                                             std::span<const Index> history) const {
   detail::check_logits(logits, "");
   constexpr const char* after = " after the steps of the sampler";
   for (const SamplingStep& step : steps_) {
@@ -182,21 +202,27 @@ HEED_INLINE void Sampler::turn_into_shares(std::vector<double>& logits,
   }
   detail::check_logits(logits, after);
   const double most = detail::largest(logits);
+  std::vector<detail::ValuedToken> tokens = detail::present(logits);
   double total = 0;
-  for (double& logit : logits) total += logit = detail::exp(logit - most);
-  for (double& logit : logits) logit /= total;
+  for (auto& token : tokens) total += token.value = detail::exp(token.value - most);
+  for (auto& token : tokens) token.value /= total;
+  return tokens;
 }
 
-HEED_INLINE Index Sampler::draw(std::span<const double> shares, Random& random) {
+HEED_INLINE bool Sampler::is_greedy() const {
+  return steps_.size() == 1 && detail::is_greedy_step(steps_.front());
+}
+
+HEED_INLINE Index Sampler::draw(std::span<const detail::ValuedToken> shares, Random& random) {
   double total = 0;  // nearly 1: what the shares add up to in this order
-  for (const double share : shares) total += share;
+  for (const auto& share : shares) total += share.value;
   const double aim = random.uniform() * total;
   double sum = 0;
   Index drawn = 0;
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    if (shares[i] == 0) continue;
-    drawn = static_cast<Index>(i);
-    sum += shares[i];
+  for (const auto& [share, token] : shares) {
+    if (share == 0) continue;
+    drawn = token;
+    sum += share;
     if (aim < sum) break;
   }
   return drawn;
