@@ -66,6 +66,21 @@ TEST(Merge, TakesBfloat16AsAttentionWritesIt) {
   }
 }
 
+TEST(Merge, ElementsOfARowAreThoseOfColumnsAlone) {
+  const Shape shape{2, 3, 3, 9, 20, 8, 37};
+  const auto sees_some = predicate([](Index q, Index k) { return q % 4 != 0 && k % 2 == 0; });
+  auto row = fused(shape, Inputs<float>(shape, 14), sees_some);
+  const auto other = fused(shape, Inputs<float>(shape, 15), masks::Causal{});
+  auto columns = row;
+  for (Index column = 0; column < 37; ++column) {
+    auto lse = row.lse;
+    merge(columns.out.slice(3, column, column + 1), lse, other.out.slice(3, column, column + 1),
+          other.lse);
+  }
+  merge(row.out, row.lse, other.out, other.lse);
+  EXPECT_TRUE(same_bits(row.out, columns.out));
+}
+
 TEST(Merge, AnEmptySetChangesNothing) {
   const Shape shape{1, 2, 2, 7, 20, 8, 8};
   const Inputs<float> in(shape, 12);
