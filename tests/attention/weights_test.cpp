@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include <heed/core/random.hpp>
 #include <heed/masks.hpp>
 
 #include "support/attention_cases.hpp"
@@ -118,6 +119,18 @@ TYPED_TEST(Weights, ChosenRowsAreTheRowsOfTheWhole) {
   const auto rest = attention_weights(in.queries, in.keys, masks::Causal{},
                                       WeightRows{.batch = 0, .head = 1, .first = 98});
   EXPECT_EQ(rest.extent(0), 2);
+}
+
+TEST(MeanOverHeads, AddsMapsInTheirOrder) {
+  Random random(3);
+  Tensor<float, 4> weights({2, 5, 9, 15});  // maps of two runs and a rest
+  for (float& weight : weights) weight = static_cast<float>(random.uniform());
+  const auto mean = mean_over_heads(weights);
+  for (Index i = 0; i < mean.size(); ++i) {
+    float sum = 0;
+    for (Index h = 0; h < 5; ++h) sum += weights.data()[(i / 135 * 5 + h) * 135 + i % 135];
+    ASSERT_EQ(mean.data()[i], sum / 5) << i;
+  }
 }
 
 TEST(WeightRows, OutsideTheTensorAreRefused) {

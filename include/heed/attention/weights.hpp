@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <type_traits>
 
 #include <heed/attention/detail/call.hpp>
 #include <heed/attention/detail/operands.hpp>
@@ -141,13 +142,22 @@ const Q& attention_weights(const Q& queries) {
 
 namespace detail {
 
-/// The mean of maps that lie one behind the other, to `to`, which is 0.
+/// The mean of maps that lie one behind the other, to `to`.
 template <class T>
 void mean_of_maps(const T* from, Index maps, Index size, T* to) {
-  for (Index map = 0; map < maps; ++map, from += size) {
-    for (Index i = 0; i < size; ++i) to[i] += from[i];
-  }
-  for (Index i = 0; i < size; ++i) to[i] /= static_cast<T>(maps);
+  const auto take = [&](auto run, Index first) {
+    T sums[run] = {};
+    for (Index map = 0; map < maps; ++map) {
+      const T* part = from + map * size + first;
+      for (Index i = 0; i < run; ++i) sums[i] += part[i];
+    }
+    for (Index i = 0; i < run; ++i) to[first + i] = sums[i] / static_cast<T>(maps);
+  };
+  using One = std::integral_constant<Index, 1>;
+  using Many = std::integral_constant<Index, 64>;  // compilers make vectors of them, with -O2 too
+  Index i = 0;
+  for (; i + Many::value <= size; i += Many::value) take(Many{}, i);
+  for (; i < size; ++i) take(One{}, i);
 }
 
 }  // namespace detail
