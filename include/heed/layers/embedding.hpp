@@ -78,8 +78,7 @@ struct Embedding {
     check(tokens);
     auto y = Output::uninitialized({tokens.extent(0), tokens.extent(1), dim});
     for (Index i = 0; i < tokens.size(); ++i) {
-      const T* row = weight.data() + tokens.data()[i] * dim;
-      for (Index d = 0; d < dim; ++d) y.data()[i * dim + d] = row[d];
+      std::copy_n(weight.data() + tokens.data()[i] * dim, dim, y.data() + i * dim);
     }
     return y;
   }
