@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -28,6 +29,46 @@ TEST(Tree, NodesSeeTheTextAndTheirAncestors) {
   EXPECT_THROW(Tree(0, {-1, 2}), InvalidArgument);
   EXPECT_THROW(Tree(-1, {}), InvalidArgument);
   EXPECT_THROW(Tree(std::numeric_limits<Index>::max(), {-1, 0}), InvalidArgument);
+}
+
+/// Compares all answers with walks from nodes up to their roots.
+void check_answers(Index cached, const std::vector<Index>& parents) {
+  const Tree tree(cached, parents);
+  const Index end = cached + static_cast<Index>(parents.size());
+  for (Index query = 0; query < end + 3; ++query) {
+    std::vector<bool> seen(static_cast<std::size_t>(end + 3));
+    for (Index key = 0; key < cached && query < end; ++key) {
+      seen[static_cast<std::size_t>(key)] = key <= query;
+    }
+    for (Index node = query < end ? query - cached : -1; node >= 0;
+         node = parents[static_cast<std::size_t>(node)]) {
+      seen[static_cast<std::size_t>(cached + node)] = true;
+    }
+    for (Index key = 0; key < end + 3; ++key) {
+      ASSERT_EQ(tree.allows({0, 0, query, key}), seen[static_cast<std::size_t>(key)])
+          << query << ' ' << key;
+    }
+  }
+}
+
+TEST(Tree, SeesAsWalksUpTheParentsDo) {
+  for (Index number = 0; number < 720; ++number) {  // all trees of six nodes
+    std::vector<Index> parents;
+    for (Index node = 0, rest = number; node < 6; rest /= ++node) {
+      parents.push_back(rest % (node + 1) - 1);
+      check_answers(number % 3, parents);
+    }
+  }
+  Random random(2);
+  for (int round = 0; round < 60; ++round) {
+    std::vector<Index> parents;
+    const Index bushy = 1 + random.integer(90);
+    for (Index node = 0; node < 90; ++node) {
+      parents.push_back(std::max(random.integer(node + 1), node - bushy) - 1);
+    }
+    check_answers(random.integer(9), parents);
+  }
+  check_answers(3, {});
 }
 
 TEST(Tree, LaneWordsAreWhatItAllowsForAnyTree) {

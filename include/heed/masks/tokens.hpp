@@ -307,14 +307,15 @@ class Tree {
                                "; expected -1 or an earlier node");
       }
     }
+    branches_ = branches_of(parents_);
   }
 
   bool allows(Position at) const {
     if (at.query < cached_ || at.key < cached_) return at.key <= at.query && at.query < end();
-    const Index key = at.key - cached_;
-    Index node = at.query < end() ? at.query - cached_ : -1;
-    while (node > key) node = parents_[node];
-    return node == key;
+    if (at.query >= end() || at.key > at.query) return false;
+    const Index node = branches_[at.query - cached_].first;
+    const Branch branch = branches_[at.key - cached_];
+    return branch.first <= node && node < branch.past;
   }
   Coverage coverage(Tile tile) const {
     if (tile.first_key > tile.last_query || tile.first_query >= end()) return Coverage::none;
@@ -345,10 +346,33 @@ class Tree {
   }
 
  private:
+  /// A node's number in a walk through the tree, depth first, and the one after its descendants.
+  struct Branch {
+    Index first = 0;
+    Index past = 0;
+  };
+  static detail::SharedArray<Branch> branches_of(const detail::SharedArray<Index>& parents) {
+    return detail::SharedArray<Branch>::filled(parents.size(), [&](Branch* branches) {
+      Branch text;
+      const auto parent_of = [&](Index node) -> Branch& {
+        return parents[node] < 0 ? text : branches[parents[node]];
+      };
+      for (Index node = parents.size(); node-- > 0;) {  // `first` counts descendants
+        parent_of(node).first += branches[node].first + 1;
+      }
+      for (Index node = 0; node < parents.size(); ++node) {  // `past` is the next free number
+        Index& next = parent_of(node).past;
+        const Index size = branches[node].first + 1;
+        branches[node] = {next, next + 1};
+        next += size;
+      }
+    });
+  }
   Index end() const { return cached_ + parents_.size(); }
 
   Index cached_;
   detail::SharedArray<Index> parents_;
+  detail::SharedArray<Branch> branches_;
 };
 
 /// The three masks of an encoder-decoder for one batch of padded token ids.
