@@ -195,5 +195,18 @@ TEST(Random, StateGoesOnWhereItStood) {
   EXPECT_THROW(Random::from_state({0, 0, 0, 0, 0, 0, 5}), InvalidArgument);
 }
 
+TEST(Random, SkippedWeightsLeaveTheGeneratorAsDrawnOnes) {
+  Random drawn = Random::from_state({1, 2, 0xfffffffe, 3, 4, 5, 4});  // soon carries
+  Random skipped = detail::WeightDraws::skipped(drawn);
+  for (std::size_t count = 0; count < 9; ++count) {
+    std::vector<float> fresh(count), left(count, 1.f);
+    detail::WeightDraws::fill(fresh, drawn, [&] { return drawn.uniform(); });
+    detail::WeightDraws::fill(left, skipped, [&] { return skipped.uniform(); });
+    EXPECT_EQ(left, std::vector<float>(count, 1.f));
+    for (std::size_t i = 0; i < count % 3; ++i) EXPECT_EQ(drawn.bits(), skipped.bits());
+    EXPECT_EQ(drawn.state(), skipped.state());
+  }
+}
+
 }  // namespace
 }  // namespace heed

@@ -24,6 +24,8 @@ namespace detail {
 /// Algorithm AS 241 (PPND16), Wichura 1988.
 double normal_quantile(double p);
 
+struct WeightDraws;
+
 }  // namespace detail
 
 /// A random number generator with the same numbers on every platform, for weights, sampling and
@@ -91,13 +93,35 @@ class Random {
     return first << 32 | bits();
   }
 
+  /// Leaves the state that so many calls of `bits` leave.
+  void skip(std::uint64_t words);
+
+  friend struct detail::WeightDraws;
   PhiloxKey key_;
   PhiloxCounter counter_;
   PhiloxCounter block_{};
   unsigned used_ = 4;
+  bool skips_weights_ = false;
 };
 
 namespace detail {
+
+/// The random weights of new layers.
+struct WeightDraws {
+  /// For models whose weights are overwritten before they are read: they stay as they are, and all
+  /// else that is drawn is as without this.
+  static Random skipped(Random random) {
+    random.skips_weights_ = true;
+    return random;
+  }
+  /// Sets each value to draw(), which takes two words of `random`.
+  template <class Values, class Draw>
+  static void fill(Values& values, Random& random, const Draw& draw) {
+    if (random.skips_weights_) return random.skip(2 * static_cast<std::uint64_t>(values.size()));
+    using Value = typename Values::value_type;
+    for (Value& value : values) value = static_cast<Value>(draw());
+  }
+};
 
 /// What stands for the Random of a layer that is made without one.
 template <class T>
@@ -164,6 +188,16 @@ HEED_INLINE Index Random::integer(Index bound) {
     const std::uint64_t value = (mask >> 32 == 0 ? bits() : bits_64()) & mask;
     if (value <= last) return static_cast<Index>(value);
   }
+}
+
+HEED_INLINE void Random::skip(std::uint64_t words) {
+  for (; words > 0 && used_ < 4; --words) ++used_;
+  if (words == 0) return;
+  const std::uint64_t blocks = (words - 1) / 4;
+  const std::uint64_t count = (std::uint64_t{counter_[1]} << 32 | counter_[0]) + blocks;
+  counter_[0] = low(count);
+  counter_[1] = high(count);
+  for (words -= 4 * blocks; words > 0; --words) bits();
 }
 
 HEED_INLINE Random::State Random::state() const {

@@ -31,7 +31,7 @@ void draw_weights(const char* layer, double init_std, Random& random, Tensor<T, 
   if (!(init_std >= 0) || !std::isfinite(init_std)) {
     throw_invalid_argument(layer, ": init_std ", init_std, ", expected 0 or more, and finite");
   }
-  for (T& value : weights) value = static_cast<T>(init_std * random.normal());
+  WeightDraws::fill(weights, random, [&] { return init_std * random.normal(); });
 }
 
 /// Refuses what is given where tokens belong.

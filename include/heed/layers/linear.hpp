@@ -63,12 +63,13 @@ struct Linear {
       throw_shape_error("Linear: ", options.inputs, " inputs, ", options.outputs,
                         " outputs; expected 1 or more");
     }
-    weight = Tensor<T, 2>({options.outputs, options.inputs});
+    weight = Tensor<T, 2>::uninitialized({options.outputs, options.inputs});
     const double range = 1 / std::sqrt(static_cast<double>(options.inputs));
-    for (T& value : weight) value = static_cast<T>(range * (2 * random.uniform() - 1));
+    const auto draw = [&] { return range * (2 * random.uniform() - 1); };
+    detail::WeightDraws::fill(weight, random, draw);
     if (!options.bias) return;
     bias.emplace(Extents<1>{options.outputs});
-    for (T& value : *bias) value = static_cast<T>(range * (2 * random.uniform() - 1));
+    detail::WeightDraws::fill(*bias, random, draw);
   }
 
   Linear(Index inputs, Index outputs, Random& random = detail::expect_random<T>())

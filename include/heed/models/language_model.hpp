@@ -206,10 +206,8 @@ void LanguageModel<T>::initialize(Random& random) {
           if (name.find("norm") != name.npos) return;
           const bool ends = name == "attention.out.weight" || name == "feed_forward.down.weight";
           const double deviation = options.init_std * (ends ? residual : 1);
-          const bool weight = parameter.rank() == 2;
-          for (T& value : parameter) {
-            value = weight ? static_cast<T>(deviation * random.normal()) : T{0};
-          }
+          if (parameter.rank() != 2) return parameter.fill(T{0});
+          detail::WeightDraws::fill(parameter, random, [&] { return deviation * random.normal(); });
         },
         block);
   }

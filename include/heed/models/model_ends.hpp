@@ -209,7 +209,7 @@ struct OutputHead {
 
   void initialize(double deviation, Random& random) {
     if (!own) return;
-    for (T& value : own->weight) value = static_cast<T>(deviation * random.normal());
+    detail::WeightDraws::fill(own->weight, random, [&] { return deviation * random.normal(); });
   }
   /// Lays the weight out for inference; see Linear::pack. The copy of a table is beside it.
   void pack(Embedding<T>& embedding) {

@@ -453,7 +453,7 @@ Model prototype_of(const WeightFile& file, Options options) {
   if constexpr (requires { options.segments; }) {
     options.segments = std::min<Index>(options.segments, 1);
   }
-  Random random(0);
+  Random random = WeightDraws::skipped(Random(0));
   return made_of_file(file.name(), [&] { return Model(options, random); });
 }
 
@@ -507,11 +507,7 @@ Model load_part(const WeightFile& file, const WeightNames& names, Options option
       },
       model);
   match.finish();
-  for_each_parameter(
-      [&](std::string_view name, auto& parameter) {
-        if (is_left(name, parameter.rank())) parameter = {};
-      },
-      model);
+  for_each_parameter([&](std::string_view, auto& parameter) { parameter = {}; }, model);
   model.blocks.resize(static_cast<std::size_t>(options.layers), model.blocks.front());
   Random random(1);  // with the streams of the first, the dropouts of all blocks would be one
   for (auto& block : model.blocks) {
