@@ -30,6 +30,35 @@ TEST(Copy, AnyStridesToAnyStrides) {
   }
 }
 
+/// Matrices around the squares by which a transposed side is copied, of either side and both.
+TEST(Copy, TransposesOfAnySize) {
+  for (const Index rows : {1, 2, 15, 16, 17, 33, 70}) {
+    for (const Index columns : {1, 3, 16, 31, 32, 65}) {
+      Tensor<float, 3> from({2, rows, columns});
+      float next = 1;
+      for (float& value : from) value = next++;
+      const auto turned = Tensor<float, 3>::copy_of(from.transpose());
+      Tensor<bfloat16, 3> narrow(turned.extents());
+      copy(from.transpose(), narrow);
+      Tensor<float, 3> back({rows, columns, 2}), both({columns, 2, rows});
+      copy(turned, back.permute(2, 1, 0));
+      copy(from.permute(2, 0, 1), both);
+      for (Index item = 0; item < 2; ++item) {
+        for (Index row = 0; row < rows; ++row) {
+          for (Index column = 0; column < columns; ++column) {
+            const float value = from(item, row, column);
+            ASSERT_EQ(turned(item, column, row), value) << rows << " x " << columns;
+            ASSERT_EQ(static_cast<float>(narrow(item, column, row)),
+                      static_cast<float>(bfloat16(value)));
+            ASSERT_EQ(back(row, column, item), value);
+            ASSERT_EQ(both(column, item, row), value);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Copy, ConvertsScalars) {
   const std::vector<double> from{1.25, 1e300};
   Tensor<float, 1> to({2});

@@ -165,6 +165,15 @@ TEST(Tensor, Fill) {
   flags.fill(true);
   EXPECT_TRUE(flags[2]);
   Tensor<double, 1>().fill(1);
+  for (const Index size : {1, 63, 64, 65, 200, 4096, 4160, 9000, 20001}) {  // by ever larger copies
+    Tensor<bfloat16, 1> vector(size + 2);
+    vector.slice(0, 1, size + 1).fill(1.5f);
+    EXPECT_EQ(vector[0], bfloat16(0.f));
+    EXPECT_EQ(vector[size + 1], bfloat16(0.f));
+    for (Index i = 1; i <= size; ++i) ASSERT_EQ(vector[i], bfloat16(1.5f)) << i;
+    const Tensor<Index, 1> numbers({size}, Index{7});
+    for (const Index number : numbers) ASSERT_EQ(number, 7);
+  }
 }
 
 TEST(Tensor, RowsByIndex) {

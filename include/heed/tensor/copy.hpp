@@ -11,24 +11,6 @@
 
 namespace heed {
 
-namespace detail {
-
-template <class From, class To>
-void copy_row(const TensorView<From, 1>& from, const TensorView<To, 1>& to) {
-  const Index count = to.extent(0), from_stride = from.stride(0), to_stride = to.stride(0);
-  From* source = from.data_handle();
-  To* target = to.data_handle();
-  if (from_stride == 1 && to_stride == 1) {
-    for (Index i = 0; i < count; ++i) target[i] = static_cast<To>(source[i]);
-  } else {
-    for (Index i = 0; i < count; ++i) {
-      target[i * to_stride] = static_cast<To>(source[i * from_stride]);
-    }
-  }
-}
-
-}  // namespace detail
-
 /// Copies values between views of equal extents and any strides; scalars convert (float to double
 /// or bfloat16 and back). Throws ShapeError, before the first write, if extents differ, if the two
 /// views overlap, or if elements of `to` share memory.
@@ -44,9 +26,7 @@ void copy(const From& from, To&& to) {
   }
   if (overlaps(source, target)) throw_shape_error("copy: the views overlap");
   if (has_internal_overlap(target)) throw_shape_error("copy: elements of the target share memory");
-  detail::for_each_row(target.extents(), [&](const auto& at) {
-    detail::copy_row(detail::row_at(source, at), detail::row_at(target, at));
-  });
+  detail::copy_values(source, target);
 }
 
 }  // namespace heed

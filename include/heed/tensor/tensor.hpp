@@ -197,7 +197,7 @@ class Tensor {
                   "Tensor<float, 1>(n), two values or more {x, y}");
   }
   /// The given values in row-major order, as many as the extents require.
-  Tensor(const Extents<Rank>& extents, std::span<const T> values) : Tensor(extents) {
+  Tensor(const Extents<Rank>& extents, std::span<const T> values) : Tensor(uninitialized(extents)) {
     take(values);
   }
   Tensor(const Extents<Rank>& extents, std::initializer_list<T> values)
@@ -224,7 +224,7 @@ class Tensor {
   template <class Number>
   requires(std::is_arithmetic_v<Number> || std::same_as<Number, T>)
       Tensor(const Extents<Rank>& extents, Number value)
-      : Tensor(extents) {
+      : Tensor(uninitialized(extents)) {
     fill(static_cast<T>(value));
   }
   /// `copy_of(values)`: a vector's values, or those of a view or an Eigen matrix.
@@ -353,9 +353,7 @@ class Tensor {
 #undef HEED_OF_VIEW
 
   /// Sets every element to `value`.
-  void fill(T value) {
-    for (T& element : *this) element = value;
-  }
+  void fill(T value) { detail::fill_run(data_, size(), value); }
   /// The same for bfloat16 and others that a float is rounded to.
   void fill(float value) requires(!std::convertible_to<float, T>) { fill(T(value)); }
 
@@ -390,12 +388,8 @@ class Tensor {
 
   template <class Source>
   static Tensor converted(const Source& source) {
-    Tensor result(source.extents());
-    T* to = result.data_;
-    detail::for_each_row(source.extents(), [&](const Extents<Rank>& at) {
-      const auto row = detail::row_at(source, at);
-      for (Index i = 0; i < row.extent(0); ++i) *to++ = static_cast<T>(row(i));
-    });
+    Tensor result = uninitialized(source.extents());
+    detail::copy_values(source, result.view());
     return result;
   }
   template <class Values>
@@ -405,7 +399,11 @@ class Tensor {
       throw_shape_error("tensor: ", count, " values for extents ", extents_);
     }
     T* to = data_;
-    for (const auto& value : values) *to++ = static_cast<T>(value);
+    if constexpr (std::is_same_v<Values, std::span<const T>>) {
+      if (count > 0) std::memcpy(to, values.data(), values.size_bytes());
+    } else {
+      for (const auto& value : values) *to++ = static_cast<T>(value);
+    }
   }
 
   static TensorView<const T, Rank> of_a_temporary() {

@@ -5,6 +5,7 @@
 #include <compare>
 #include <concepts>
 #include <cstddef>
+#include <cstring>
 #include <span>  // and the tags of iterators: <iterator> would bring streams
 #include <type_traits>
 #include <utility>
@@ -20,6 +21,19 @@ template <class T, std::size_t Rank>
 class TensorView;
 
 namespace detail {
+
+/// Writes one value `count` times. From some on, memory is copied: a compiler writes one value at a
+/// time.
+template <class T>
+void fill_run(T* to, Index count, T value) {
+  Index done = smaller(count, 64);
+  for (Index i = 0; i < done; ++i) to[i] = value;
+  while (done < count) {
+    const Index more = smaller(smaller(done, count - done), 4096);
+    std::memcpy(to + done, to, static_cast<std::size_t>(more) * sizeof(T));
+    done += more;
+  }
+}
 
 /// A container of contiguous values: std::vector, std::array, std::span, a Tensor. Not an Eigen
 /// matrix, which is column-major.
@@ -282,6 +296,7 @@ class TensorView {
   /// Sets every element to `value`.
   void fill(const value_type& value) const requires(!std::is_const_v<T>) {
     if constexpr (Rank == 1) {
+      if (strides_[0] == 1) return detail::fill_run(data_, extents_[0], value);
       for (Index i = 0; i < extents_[0]; ++i) data_[i * strides_[0]] = value;
     } else {
       for (Index i = 0; i < extents_[0]; ++i) select(0, i).fill(value);
@@ -512,6 +527,66 @@ TensorView<T, 1> row_at(const TensorView<T, Rank>& view, const Extents<Rank>& at
     for (std::size_t axis = 0; axis < last; ++axis) data += at[axis] * view.stride(axis);
   }
   return {data, {view.extent(last)}, {view.stride(last)}};
+}
+
+template <class From, class To>
+void copy_row(const TensorView<From, 1>& from, const TensorView<To, 1>& to) {
+  const Index count = to.extent(0), from_stride = from.stride(0), to_stride = to.stride(0);
+  From* source = from.data_handle();
+  To* target = to.data_handle();
+  if (from_stride == 1 && to_stride == 1) {
+    if constexpr (std::is_same_v<std::remove_const_t<From>, To>) {
+      if (count > 0) std::memcpy(target, source, static_cast<std::size_t>(count) * sizeof(To));
+    } else {
+      for (Index i = 0; i < count; ++i) target[i] = static_cast<To>(source[i]);
+    }
+  } else {
+    for (Index i = 0; i < count; ++i) {
+      target[i * to_stride] = static_cast<To>(source[i * from_stride]);
+    }
+  }
+}
+
+/// Copies a matrix that is transposed on one side, by squares: a line of memory is read and written
+/// at once, and not held in a cache whose places other lines want.
+template <class From, class To>
+void copy_squares(const TensorView<From, 2>& from, const TensorView<To, 2>& to) {
+  constexpr Index side = 16;
+  To square[side * side];
+  for (Index row = 0; row < to.extent(0); row += side) {
+    const Index rows = smaller(side, to.extent(0) - row);
+    for (Index column = 0; column < to.extent(1); column += side) {
+      const Index columns = smaller(side, to.extent(1) - column);
+      for (Index j = 0; j < columns; ++j) {
+        From* x = from.data_handle() + row * from.stride(0) + (column + j) * from.stride(1);
+        if (column + j + side < to.extent(1)) {  // read next
+          From* next = x + side * from.stride(1);
+          __builtin_prefetch(next);
+          __builtin_prefetch(next + (rows - 1) * from.stride(0));
+        }
+        for (Index i = 0; i < rows; ++i) {
+          square[i * side + j] = static_cast<To>(x[i * from.stride(0)]);
+        }
+      }
+      for (Index i = 0; i < rows; ++i) {
+        To* y = to.data_handle() + (row + i) * to.stride(0) + column * to.stride(1);
+        for (Index j = 0; j < columns; ++j) y[j * to.stride(1)] = square[i * side + j];
+      }
+    }
+  }
+}
+
+/// Copies the values of one view to another, which do not overlap and have the same extents.
+template <class From, class To, std::size_t Rank>
+void copy_values(const TensorView<From, Rank>& from, const TensorView<To, Rank>& to) {
+  if constexpr (Rank == 1) {
+    copy_row(from, to);
+  } else {
+    if constexpr (Rank == 2) {
+      if (from.stride(1) != 1 || to.stride(1) != 1) return copy_squares(from, to);
+    }
+    for (Index i = 0; i < to.extent(0); ++i) copy_values(from.select(0, i), to.select(0, i));
+  }
 }
 
 }  // namespace detail
