@@ -91,6 +91,16 @@ struct AdamUpdate {
   T shrink;  // on weights: 1 − learning rate · decoupled decay
 };
 
+/// The constants of one step of gradient descent, the same for all weights.
+template <class T>
+struct SgdUpdate {
+  T factor;  // on gradients
+  T decay;   // weight decay added to the gradient
+  T momentum;
+  T rate;
+  bool nesterov;
+};
+
 /// Training functions on arrays of contiguous numbers. An element's bits do not depend on its place
 /// in the array or in memory; every sum has one order, given by `count` alone.
 template <class T>
@@ -105,6 +115,7 @@ struct TrainingKernels {
   void (*exponentials)(const T* x, T shift, T* out, Index count);
   void (*adam)(const AdamUpdate<T>& update, T* weights, const T* gradient, T* first, T* second,
                Index count);
+  void (*sgd)(const SgdUpdate<T>& update, T* weights, const T* gradient, T* velocity, Index count);
 };
 
 // The kernels of the active instruction set.

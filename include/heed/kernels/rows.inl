@@ -390,13 +390,27 @@ struct TrainingTable {
       store_upto<S>(weights + i, moved, left);
     });
   }
+
+  HEED_KERNEL static void sgd(const SgdUpdate<T>& update, T* weights, const T* gradient,
+                              T* velocity, Index count) {
+    const V momentum = S::broadcast(update.momentum);
+    for_each_vector<S>(count, [&](Index i, Index left) HEED_LAMBDA {
+      const V weight = Rows::load_some(weights + i, left);
+      const V slope = S::broadcast(update.factor) * Rows::load_some(gradient + i, left) +
+                      S::broadcast(update.decay) * weight;
+      const V speed = momentum * Rows::load_some(velocity + i, left) + slope;
+      const V move = update.nesterov ? slope + momentum * speed : speed;
+      store_upto<S>(velocity + i, speed, left);
+      store_upto<S>(weights + i, weight - S::broadcast(update.rate) * move, left);
+    });
+  }
 };
 
 template <class T>
 const TrainingKernels<T>& training_table() {
   using K = TrainingTable<T>;
-  static constexpr TrainingKernels<T> entries{K::sum_of_squares, K::sum, K::maximum,
-                                              K::exponentials, K::adam};
+  static constexpr TrainingKernels<T> entries{K::sum_of_squares, K::sum,  K::maximum,
+                                              K::exponentials,   K::adam, K::sgd};
   return entries;
 }
 

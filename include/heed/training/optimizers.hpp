@@ -251,17 +251,14 @@ class Sgd {
   template <class T>
   void update(T* weights, const T* gradient, T* velocity, Index count,
               const detail::PlannedStep& plan) const {
-    const auto rate = static_cast<T>(plan.report.learning_rate);
-    const auto factor = static_cast<T>(plan.gradient_factor);
-    const auto momentum = static_cast<T>(options_.momentum);
-    const auto decay = static_cast<T>(options_.weight_decay);
-    const bool nesterov = options_.nesterov;
+    const simd::SgdUpdate<T> update{.factor = static_cast<T>(plan.gradient_factor),
+                                    .decay = static_cast<T>(options_.weight_decay),
+                                    .momentum = static_cast<T>(options_.momentum),
+                                    .rate = static_cast<T>(plan.report.learning_rate),
+                                    .nesterov = options_.nesterov};
+    const auto& kernels = simd::training_kernels<T>();
     detail::for_each_stretch(count, [&](Index, Index begin, Index end) {
-      for (Index i = begin; i < end; ++i) {
-        const T slope = factor * gradient[i] + decay * weights[i];
-        velocity[i] = momentum * velocity[i] + slope;
-        weights[i] -= rate * (nesterov ? slope + momentum * velocity[i] : velocity[i]);
-      }
+      kernels.sgd(update, weights + begin, gradient + begin, velocity + begin, end - begin);
     });
   }
 

@@ -32,10 +32,11 @@ struct ProductArgs {
 
 /// Whether to compute outᵀ = bᵀ · aᵀ, which has the same bits. It pays where a has few rows and b
 /// would have to be packed number by number: that costs more than the product, and packing a costs
-/// nothing.
+/// nothing. And where b is one column, which would fill one lane of a vector.
 template <class T>
 bool transpose_pays(const ProductArgs<T>& args) {
   if (args.packed != nullptr || args.in_blocks()) return false;
+  if (args.columns == 1) return args.rows > 1;
   constexpr Index few = simd::numbers_in_line<T>;
   if (args.out_row == 1 && args.out_column != 1) return args.columns > few;
   return args.rows <= few && args.b.column_stride != 1 && args.b.row_stride != 1;
