@@ -211,7 +211,7 @@ void local_and_global() {
   LanguageModel<float> model(options, random);
   // [windows]
   for (std::size_t i = 0; i < model.blocks.size(); i += 2) {
-    model.blocks[i].attention.own_mask = masks::last_n(4);
+    model.blocks[i].attention.options.window = 4;
   }
   // [/windows]
   Tokens text({1, 12});

@@ -384,6 +384,11 @@ void misuse(Floats& x) { auto out = attention(x, x, x, {.window_size = 3}); }
 #ifdef DROPOUT_BY_ITS_NAME_IN_PYTORCH  // dropout is {.probability = 0.1f, .seed = step}
 void misuse(Floats& x) { auto out = attention(x, x, x, {.dropout_p = 0.1f}); }
 #endif
+#ifdef SCORE_FUNCTION_THAT_HIDES  // what a query sees, by true and false, is a mask
+auto misuse(const Floats& x) {
+  return attention(x, x, x, {.score_function = [](float, Position at) { return at.key < 3; }});
+}
+#endif
 #ifdef SCORE_FUNCTION_OF_TWO_POSITIONS  // a score function takes (float score, heed::Position at)
 Floats misuse(Floats& x) {
   return attention(x, x, x, {.score_function = [](float score, Index, Index) { return score; }});

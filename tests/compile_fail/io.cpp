@@ -62,6 +62,10 @@ void misuse() { Gguf file("x.gguf"); }
 void misuse() { SafetensorsWriter file("x.safetensors"); }
 #endif
 
+#ifdef BYTES_OF_A_TEMPORARY  // a temporary file dangle: give the file a name first
+auto misuse() { return Gguf::open("x.gguf").bytes("x"); }
+#endif
+
 #ifdef NPY_BEFORE_ITS_PATH  // the path goes first, and then what is written or read
 void misuse(const Tensor<float, 1>& x) { write_npy(x, "x.npy"); }
 #endif

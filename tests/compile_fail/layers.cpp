@@ -234,6 +234,14 @@ void misuse(Linear<int>& layer) { layer.pack(); }
 #if defined(GENERATED_BY_A_MODEL)
 void misuse(const LanguageModel<float>& model) { generate(model, {1, 2}); }
 #endif
+#ifdef WIDTH_OF_POSITIONS  // positions have the width of what they are added to
+SinusoidalPositions<float> misuse(512);
+#endif
+#ifdef LISTENER_THAT_ANSWERS_A_NUMBER  // a listener answers nothing, or a bool: false ends the loop
+void misuse(Session<float>& session) {
+  generate(session, {1, 2}, {}, [](Index t) { return t; });
+}
+#endif
 #if defined(SESSION_IN_BFLOAT16)
 void misuse(Session<bfloat16>& session) { session.clear(); }
 #endif

@@ -506,6 +506,8 @@ TEST(CallsOfModels, OneStepIsASamplerAndBracesAreAPrompt) {
   Session<float> braces(model), beams(model);
   EXPECT_EQ(generate(braces, {3, 1, 4}, samplers::Greedy{}, {.max_tokens = 4}, random).tokens,
             listed.tokens);
+  Session<float> wide(model, {.batch = 4});
+  EXPECT_EQ(beam_search(wide, {3, 1}).size(), 1u);
   EXPECT_EQ(beam_search(beams, {3, 1, 4}, {.width = 1, .max_tokens = 2})[0].tokens,
             beam_search(beams, prompt, {.width = 1, .max_tokens = 2})[0].tokens);
   const std::vector<int> ints = {3, 1, 4};

@@ -125,6 +125,18 @@ TEST_F(EigenCalls, AColumnVectorIsOneRow) {
   EXPECT_THROW(softmax(x, {.temperature = 0}), InvalidArgument);
 }
 
+TEST_F(EigenCalls, ClassNumbersAreVectors) {
+  const Eigen::MatrixXf logits = Eigen::MatrixXf::Random(3, 4);
+  const Eigen::Vector3i column(2, 0, 3);
+  const Eigen::RowVector<Index, Eigen::Dynamic> row = column.transpose().cast<Index>();
+  const double expected = cross_entropy(logits, {2, 0, 3}).loss;
+  EXPECT_EQ(cross_entropy(logits, column).loss, expected);
+  EXPECT_EQ(cross_entropy(logits, row).loss, expected);
+  EXPECT_EQ(cross_entropy_loss(logits, column), expected);
+  EXPECT_EQ(cross_entropy_loss(logits, column.segment(0, 3)), expected);
+  EXPECT_THROW(cross_entropy(logits, Eigen::Vector2i(2, 0)), ShapeError);
+}
+
 TEST_F(EigenCalls, ListsAreVectorsWithAnyStride) {
   Eigen::Matrix<Index, 2, 2> lengths;
   lengths << 1, 2, 5, 7;  // by columns in memory: 1 5 2 7

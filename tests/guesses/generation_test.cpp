@@ -70,7 +70,7 @@ TEST(Generation, LocalAndGlobalLayersAlternate) {
        .layers = 4,
        .block = {.model_dim = 8, .heads = 2, .softcap = 50, .sinks = true, .window = 2}},
       random);
-  for (std::size_t i = 1; i < 4; i += 2) model.blocks[i].attention.own_mask.reset();
+  for (std::size_t i = 1; i < 4; i += 2) model.blocks[i].attention.options.window = 0;
   const auto logits = model.forward({{3, 1, 4, 1, 5}});
   Session<float> session(model);
   session.prefill({3, 1, 4});
@@ -82,7 +82,9 @@ TEST(Generation, ASessionVerifiesATreeOfDrafts) {
   Session<float> session(model);
   session.prefill({3, 1, 4});
   const auto logits = session.logits({1, 5, 9}, masks::Tree(session.length(), {-1, -1, 0}));
-  session.truncate(0, 3);
+  session.truncate(3);
+  EXPECT_THROW(session.logits({1, 5}, masks::Tree(4, {-1, -1})), InvalidArgument);
+  EXPECT_EQ(session.length(), 3);
   const auto branch = session.logits({1, 9});
   EXPECT_NEAR(logits(0, 2, 7), branch(0, 1, 7), 1e-5);
 }

@@ -412,6 +412,9 @@ TEST(SafetensorsWriter, RefusedBeforeAnythingIsKept) {
   const test::TemporaryFile file;
   writer.write(file.path());
   EXPECT_EQ(load_safetensors(file.path()).entries().size(), 1u);
+  std::string names;
+  for (const auto& entry : load_safetensors(file.path()).entries()) names += entry.name;
+  EXPECT_EQ(names, load_safetensors(file.path()).entries()[0].name);
 }
 
 TEST(SafetensorsWriter, ShapesThatAreNoneAreRefused) {

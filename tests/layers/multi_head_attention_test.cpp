@@ -126,6 +126,20 @@ TEST(MultiHeadAttention, KeepsTheLawsWithSoftcapSinksAndWindow) {
   check_layer_laws(maker(both), {2, 7, 6}, names, false, MaskedCall{masks::Causal{}});
 }
 
+/// A window may be set later, and holds beside the layer's own mask.
+TEST(MultiHeadAttention, AWindowIsReadByEveryCall) {
+  auto layer = maker({.model_dim = 6, .heads = 2})(float{});
+  Random random(3);
+  Tensor<float, 3> x({1, 8, 6});
+  for (float& value : x) value = random.normal<float>();
+  const auto expected = layer.forward(x, masks::last_n(3) & masks::Strided{2});
+  layer.options.window = 3;
+  layer.own_mask = masks::Strided{2};
+  EXPECT_TRUE(same_bits(layer.forward(x, masks::Causal{}), expected));
+  layer.options.window = -1;
+  EXPECT_THROW(layer.forward(x, masks::Full{}), InvalidArgument);
+}
+
 /// The options mean what they mean in a call of attention, in every kind of pass.
 TEST(MultiHeadAttention, SoftcapSinksAndOwnMaskAreThoseOfACall) {
   auto layer = maker({.model_dim = 6, .heads = 2, .softcap = 0.5, .sinks = true})(double{});

@@ -39,6 +39,8 @@ TEST(LoadModel, TheFolderSaysWhichModelItIs) {
     EXPECT_EQ(loaded.tokenizer->encode("abb"), (std::vector<Index>{2, 1}));
     EXPECT_EQ(loaded.tokenizer->decode(std::vector<Index>{2, 1}), "abb");
     EXPECT_THROW(loaded.encoder(), ShapeError);
+    const LanguageModel<float> alone = load_model(folder.path()).language_model();
+    EXPECT_EQ(alone.blocks.size(), loaded.language_model().blocks.size());
     const auto packed = load_packed_model(folder.path());
     EXPECT_EQ(packed.tokenizer->encode("abb"), (std::vector<Index>{2, 1}));
     EXPECT_FALSE(packed.language_model().blocks[0].feed_forward.up.packed.empty());

@@ -406,6 +406,7 @@ void expect_equal(const BytePairEncoding& tokenizer, const std::string& name, bo
 
 TEST(GgufTokenizer, EqualsTheOriginalOnTheSmallVocabulary) {
   expect_equal(load_tokenizer(Gguf::open(test::text_golden("small_bpe.gguf"))), "small_gpt2.ids");
+  expect_equal(load_tokenizer(test::text_golden("small_bpe.gguf")), "small_gpt2.ids");
   BytePairVocabulary vocabulary = small_vocabulary();
   vocabulary.pre_tokenizer = PreTokenizer::smollm;
   expect_equal(BytePairEncoding(vocabulary), "small_smollm.ids");

@@ -59,6 +59,11 @@ class ScoreFunction {
     { f.value(score, at) } -> std::convertible_to<T>;
     { f.derivative(score, at) } -> std::convertible_to<T>;
   };
+  template <class F>
+  static constexpr bool answers_bool = requires(const F& f, T score, Position at) {
+    requires std::same_as < std::remove_cvref_t<decltype(f(score, at))>,
+    bool > ;
+  };
   static constexpr std::size_t room = 4 * sizeof(void*);
   template <class F>
   static constexpr bool is_small = sizeof(F) <= room &&
@@ -71,6 +76,9 @@ class ScoreFunction {
            (has_derivative<F> || std::is_invocable_r_v<T, const F&, T, Position>))
       ScoreFunction(F f)  // NOLINT(google-explicit-constructor): a lambda converts silently
       : value_([](const void* self, const ScoreTile<T>& tile) {
+          static_assert(!answers_bool<F>,
+                        "a score function answers with the new score; what a "
+                        "query sees, by true and false, is a mask");
           tile.for_each([&](T& score, const Position& at) {
             if (gone(score)) return;
             score = value_of(*static_cast<const F*>(self), score, at);

@@ -44,11 +44,14 @@ struct Silent {
 /// Tells a listener of something; false where it answers that a loop shall end.
 template <class Listener, class What>
 bool goes_on(Listener& listener, const What& what) {
-  if constexpr (std::is_void_v<std::invoke_result_t<Listener&, const What&>>) {
+  using Answer = std::remove_cvref_t<std::invoke_result_t<Listener&, const What&>>;
+  static_assert(std::is_void_v<Answer> || std::is_same_v<Answer, bool>,
+                "a listener answers nothing, or a bool: false ends the loop");
+  if constexpr (std::is_void_v<Answer>) {
     listener(what);
     return true;
   } else {
-    return static_cast<bool>(listener(what));
+    return listener(what);
   }
 }
 

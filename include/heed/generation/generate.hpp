@@ -201,7 +201,9 @@ std::vector<BeamStep> best_steps(const std::vector<Beam>& beams, Tensor<double, 
 /// length_penalty outside 0 to 100, and logits that are NaN, +inf, or −inf throughout; ShapeError
 /// for logits of another number of sequences.
 template <class Step>
-std::vector<Beam> beam_search(Step&& step, const BeamOptions& options = {}) {
+requires(!requires(Step & session) {
+  session.batch();
+}) std::vector<Beam> beam_search(Step&& step, const BeamOptions& options = {}) {
   detail::check_beam_options(options);
   std::vector<Beam> live(1), ended;
   std::vector<Index> parents = {0}, tokens;

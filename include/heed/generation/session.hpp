@@ -172,9 +172,14 @@ class Session {
   /// The same for nodes of a tree of drafts, each at its place in its own text; a Mask that holds a
   /// Tree is any mask. Only one branch can stay: truncate the sequence to the text, and read the
   /// accepted tokens. Throws InvalidArgument for a model that counts columns, in masks of its
-  /// layers or biases by distance.
+  /// layers or biases by distance, and for a tree behind more text than a sequence has.
   Tensor<T, 3> logits(const Tokens& nodes, const masks::Tree& tree) {
     check_counts_no_columns();
+    for (const Index length : lengths_) {
+      if (length >= tree.cached()) continue;
+      throw_invalid_argument("Session: a Tree behind ", tree.cached(),
+                             " tokens, where a sequence has ", length);
+    }
     const Index tokens = detail::sum_or_most(length(), nodes.extent(1));
     return logits(nodes, tree, positions_of(tree, {1, tokens}));
   }
@@ -204,6 +209,11 @@ class Session {
     lengths_[static_cast<std::size_t>(item)] = length;
     texts_[static_cast<std::size_t>(item)].resize(static_cast<std::size_t>(length));
   }
+  /// The same for a session of one sequence.
+  void truncate(Index length) {
+    if (batch() != 1) throw_shape_error("Session: one sequence wanted, there are ", batch());
+    truncate(0, length);
+  }
   void clear() {
     for (Index item = 0; item < batch(); ++item) truncate(item, 0);
   }
@@ -222,10 +232,10 @@ class Session {
   void check_counts_no_columns() const {
     for (std::size_t i = 0; i < model_->blocks.size(); ++i) {
       const auto& layer = model_->blocks[i].attention;
-      if (!layer.own_mask && !layer.score_bias.relative && layer.score_bias.slopes.empty())
-        continue;
+      const bool masked = layer.own_mask || layer.options.window != 0;
+      if (!masked && !layer.score_bias.relative && layer.score_bias.slopes.empty()) continue;
       throw_invalid_argument("Session: block ", i, " has ",
-                             layer.own_mask ? "a mask of its own" : "a bias by distance",
+                             masked ? "a mask of its own" : "a bias by distance",
                              ", which counts columns; nodes of a Tree stand at their depths");
     }
   }

@@ -218,6 +218,14 @@ struct SinusoidalPositions {
   using Output = Tensor<T, 3>;
   struct Saved {};
 
+  SinusoidalPositions() = default;
+  explicit SinusoidalPositions(std::floating_point auto given) : base(given) {}
+  explicit SinusoidalPositions(std::integral auto) {
+    static_assert(detail::never<T>,
+                  "positions have the width of what they are added to: "
+                  "SinusoidalPositions<float>(), or the base as a double");
+  }
+
   /// The vectors of `length` positions from `first` on, (length, dim).
   Tensor<T, 2> table(Index length, Index dim, Index first = 0) const {
     Tensor<T, 2> rows({length, dim});

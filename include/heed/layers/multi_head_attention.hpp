@@ -130,7 +130,6 @@ struct MultiHeadAttention {
       rotary.emplace(options.rotary, options.head_dim);
     }
     if (options.dropout > 0) stream = random.bits();
-    if (options.window > 0) own_mask = masks::SlidingWindow{options.window - 1, masks::unbounded};
   }
   MultiHeadAttention(Index model_dim, Index heads, Random& random = detail::expect_random<T>())
       : MultiHeadAttention({.model_dim = model_dim, .heads = heads}, random) {}
@@ -341,8 +340,15 @@ struct MultiHeadAttention {
     score_bias.apply(call);
     return call;
   }
-  /// The mask of a call together with the layer's own.
-  Mask seen(const Mask& mask) const { return own_mask ? Mask(mask & *own_mask) : mask; }
+  /// The mask of a call together with the layer's window and its own mask.
+  Mask seen(const Mask& mask) const {
+    Mask all = mask;
+    if (options.window != 0) {
+      all = all & Mask(masks::SlidingWindow{options.window - 1, masks::unbounded});
+    }
+    if (own_mask) all = all & *own_mask;
+    return all;
+  }
   /// All weights of attention, (batch, heads, queries, keys), for inspection.
   Tensor<T, 4> weights(const Input& query, const Input& key, const Mask& mask,
                        const Positions& positions = {}) const {
@@ -364,6 +370,8 @@ struct MultiHeadAttention {
                    member("out", layer.out)};
   }
 
+  /// Of these, window, softcap, scale and dropout are read by every call and may change; the others
+  /// have made the members below.
   MultiHeadAttentionOptions options;
   Projections<T> projections;
   std::optional<Norm<T>> query_norm, key_norm;
@@ -373,8 +381,7 @@ struct MultiHeadAttention {
   /// The stream of dropout's random numbers, different in every layer; 0 in one without dropout.
   std::uint32_t stream = 0;
   Products products = Products::exact;  // of queries, keys and values; see set_products
-  /// A mask of the layer itself, at first that of options.window: a query sees what this and the
-  /// mask of a call allow. `model.blocks[i].attention.own_mask = masks::last_n(512)` sets another.
+  /// A mask of the layer itself: a query sees what it, options.window and the mask of a call allow.
   std::optional<Mask> own_mask;
 
  private:

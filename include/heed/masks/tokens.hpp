@@ -338,6 +338,8 @@ class Tree {
   }
   void check(MaskShape shape) const { detail::check_describes("Tree", end(), shape); }
 
+  /// The number of tokens before the nodes.
+  Index cached() const { return cached_; }
   /// The place of a token of the text, or of a node, in the text that ends with it.
   Index place(Index column) const {
     Index depth = 0;

@@ -119,12 +119,14 @@ struct LoadedModel {
 
   /// The model by its type: GPT-2 and Llama are language models, BERT is an encoder. Throws
   /// ShapeError for the wrong one.
-  LanguageModel<T>& language_model() { return as<LanguageModel<T>>(*this, "language model"); }
-  const LanguageModel<T>& language_model() const {
+  LanguageModel<T>& language_model() & { return as<LanguageModel<T>>(*this, "language model"); }
+  const LanguageModel<T>& language_model() const& {
     return as<LanguageModel<T>>(*this, "language model");
   }
-  Encoder<T>& encoder() { return as<Encoder<T>>(*this, "encoder"); }
-  const Encoder<T>& encoder() const { return as<Encoder<T>>(*this, "encoder"); }
+  LanguageModel<T> language_model() && { return std::move(language_model()); }
+  Encoder<T>& encoder() & { return as<Encoder<T>>(*this, "encoder"); }
+  const Encoder<T>& encoder() const& { return as<Encoder<T>>(*this, "encoder"); }
+  Encoder<T> encoder() && { return std::move(encoder()); }
 
  private:
   template <class Model>

@@ -15,8 +15,8 @@ namespace heed {
 /// Loads a tokenizer.json, as Hugging Face publishes it with a model: byte-level byte pairs with
 /// the pre-tokenizer of GPT-2 (ByteLevel), SmolLM2 (Digits, ByteLevel), Llama 3 or Qwen2 (Split by
 /// the regular expression of either, ByteLevel) and with the normalizer NFC or none. What its
-/// post_processor adds around a text, its truncation, padding and dropout are not applied. Throws
-/// FileError for any other tokenizer and for invalid files.
+/// post_processor adds around a text, its truncation, padding and dropout are not applied. The path
+/// may be that of a GGUF file too. Throws FileError for any other tokenizer and for invalid files.
 BytePairEncoding load_tokenizer(const FilePath& path);
 /// The same from the file's text; `name` appears in error messages.
 BytePairEncoding parse_tokenizer(std::string_view text, const std::string& name);

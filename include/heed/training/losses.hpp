@@ -83,11 +83,23 @@ namespace detail {
 template <class X>
 concept WholeNumbers = Viewable<const X> && std::integral<ValueOf<const X>>;
 template <class Targets, std::size_t Rank>
-concept TargetsOf = WholeNumbers<Targets> &&(ViewOf<const Targets>::rank() + 1 == Rank);
+concept TargetsOf = WholeNumbers<Targets> &&
+    (ViewOf<const Targets>::rank() + 1 == (EigenVector<Targets> ? Rank + 1 : Rank));
 template <class Targets, class Logits>
 concept SharesOf = Viewable<const Targets> && Scalar<ValueOf<const Targets>> &&
     std::same_as<ValueOf<const Targets>, ValueOf<const Logits>> &&
     (ViewOf<const Targets>::rank() == ViewOf<const Logits>::rank());
+
+/// Class numbers, of which a vector of Eigen's has one axis here, and two as a view.
+template <class Targets>
+auto class_numbers(const Targets& targets) {
+  const auto view = view_of(targets);
+  if constexpr (EigenVector<Targets>) {
+    return view.select(EigenColumn<Targets> ? 1 : 0, 0);
+  } else {
+    return view;
+  }
+}
 
 template <class Logits, class Targets>
 constexpr bool expect_targets() {
@@ -377,7 +389,7 @@ auto cross_entropy(const Logits& logits, const Targets& targets,
     result.loss =
         detail::compute_shared_cross_entropy(logits, targets, result.grad_logits.view(), options);
   } else if constexpr (detail::expect_targets<Logits, Targets>()) {
-    result.loss = detail::compute_cross_entropy<T>(source, view_of(targets),
+    result.loss = detail::compute_cross_entropy<T>(source, detail::class_numbers(targets),
                                                    result.grad_logits.view(), options);
   }
   return result;
@@ -416,8 +428,8 @@ double cross_entropy_loss(const Logits& logits, const Targets& targets,
   if constexpr (detail::SharesOf<Targets, Logits>) {
     return detail::compute_shared_cross_entropy(logits, targets, TensorView<T, rank>(), options);
   } else if constexpr (detail::expect_targets<Logits, Targets>()) {
-    return detail::compute_cross_entropy<T>(source, view_of(targets), TensorView<T, rank>(),
-                                            options);
+    return detail::compute_cross_entropy<T>(source, detail::class_numbers(targets),
+                                            TensorView<T, rank>(), options);
   }
   return 0;
 }

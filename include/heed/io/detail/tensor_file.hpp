@@ -68,8 +68,9 @@ class TensorFile {
 
   /// The file's name in error messages, usually its path.
   const std::string& name() const { return name_; }
-  /// All tensors, in the order of the file.
-  std::span<const Entry> entries() const { return header_->entries; }
+  /// All tensors, in the order of the file; of a temporary file, a copy.
+  std::span<const Entry> entries() const& { return header_->entries; }
+  std::vector<Entry> entries() && { return header_->entries; }
   bool contains(std::string_view name) const { return find(name) != nullptr; }
   /// Throws FileError if there is no tensor with that name.
   const Entry& entry(std::string_view name) const {
@@ -78,9 +79,14 @@ class TensorFile {
     return *found;
   }
   /// The data of a tensor as stored: row-major, little-endian, at any alignment.
-  std::span<const std::byte> bytes(std::string_view name) const {
+  std::span<const std::byte> bytes(std::string_view name) const& {
     const Entry& found = entry(name);
     return bytes_.get().subspan(found.begin, found.end - found.begin);
+  }
+  template <class File = TensorFile>
+  std::span<const std::byte> bytes(std::string_view) && {
+    static_assert(never<File>, "the bytes of a temporary file dangle: give the file a name first");
+    return {};
   }
 
  protected:

@@ -316,11 +316,13 @@ class TokenizerJson {
 }  // namespace detail
 
 HEED_INLINE BytePairEncoding load_tokenizer(const FilePath& path) {
-  auto vocabulary = [&] {
+  BytePairVocabulary vocabulary;
+  {
     const auto bytes = read_file(path);
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    return detail::TokenizerJson(text, path).vocabulary();
-  }();
+    if (text.starts_with("GGUF")) return load_tokenizer(Gguf::open(path));
+    vocabulary = detail::TokenizerJson(text, path).vocabulary();
+  }
   return detail::made_of_file(path, [&] { return BytePairEncoding(std::move(vocabulary)); });
 }
 

@@ -90,8 +90,9 @@ HEED_INLINE TokenBatch detail::draw_windows(std::size_t size, FunctionRef<Index(
                                             Index count, Index length, Random& random) {
   const Index places = length < 1 ? 0 : static_cast<Index>(size) - length;
   if (count < 0 || places < 1) {
-    throw_invalid_argument("random_windows: ", count, " stretches of ", length, " + 1 tokens from ",
-                           size);
+    throw_invalid_argument("random_windows: ", count, " stretches of ", length,
+                           " tokens and a target from ", size,
+                           " tokens; expected 0 stretches or more, of 1 token or more");
   }
   TokenBatch batch{Tensor<Index, 2>({count, length}), Tensor<Index, 2>({count, length}),
                    std::vector<Index>(static_cast<std::size_t>(count), length)};
