@@ -6,6 +6,9 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <vector>
+
+#include <heed/tensor/tensor.hpp>
 
 namespace heed {
 namespace {
@@ -27,6 +30,17 @@ void expect_round_trip(ElementType type, T value, T expected) {
   write_element(type, value, bytes.data() + 1);  // at an odd address
   EXPECT_EQ(read_element<T>(type, bytes.data() + 1), expected) << name_of(type);
   for (std::size_t i = 1 + width_of(type); i < bytes.size(); ++i) EXPECT_EQ(bytes[i], std::byte{0});
+  for (const Index count : {0, 63, 64, 200}) {  // with and without whole parts
+    const std::size_t size = static_cast<std::size_t>(count) * width_of(type);
+    const Tensor<T, 1> values({count}, value);
+    std::vector<std::byte> many(size + 2);
+    write_elements(type, values.data(), count, many.data() + 1);
+    EXPECT_EQ(many.front() | many.back(), std::byte{0});
+    Tensor<T, 1> read({count + 1}, value);
+    read_elements(type, many.data() + 1, count, read.data());
+    for (Index i = 0; i < count; ++i) ASSERT_EQ(read[i], expected) << name_of(type) << " " << i;
+    EXPECT_EQ(read[count], value);
+  }
 }
 
 TEST(ElementType, WritesAndReadsBack) {

@@ -7,16 +7,16 @@
 
 namespace heed {
 
-/// IEEE binary16 to float, exactly.
+/// IEEE binary16 to float, exactly. Selects by masks, since compilers put no branches in vectors.
 inline float float_of_half(std::uint16_t half) {
-  const std::uint32_t sign = static_cast<std::uint32_t>(half >> 15) << 31;
-  const std::uint32_t exponent = half >> 10 & 31, mantissa = half & 1023;
-  if (exponent == 0) {  // zero or subnormal: mantissa · 2^-24
-    const float value = static_cast<float>(mantissa) * 0x1p-24f;
-    return sign != 0 ? -value : value;
-  }
-  const std::uint32_t wide = exponent == 31 ? 255 : exponent + 112;
-  return __builtin_bit_cast(float, sign | wide << 23 | mantissa << 13);
+  const std::uint32_t sign = (half & 0x8000u) << 16, size = half & 0x7fffu, bias = 112u << 23;
+  const std::uint32_t endless = 0 - static_cast<std::uint32_t>(size >= 0x7c00);
+  const std::uint32_t small = 0 - static_cast<std::uint32_t>(size < 0x400);
+  const std::uint32_t normal = (size << 13) + bias + (endless & bias);
+  // Zero or subnormal, size · 2^-24: the last bits of a number from 2^-14 on.
+  const float shifted = __builtin_bit_cast(float, size << 13 | 113u << 23);
+  const auto subnormal = __builtin_bit_cast(std::uint32_t, shifted - 0x1p-14f);
+  return __builtin_bit_cast(float, sign | (small & subnormal) | (~small & normal));
 }
 
 /// float to IEEE binary16, to nearest, ties to even; infinity from 65520 on, NaN stays NaN.

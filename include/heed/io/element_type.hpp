@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -121,37 +122,77 @@ bool is_readable_as(ElementType type) {
   return detail::is_floating_element<T> && floating;
 }
 
-/// The element at `bytes` as T. is_readable_as<T>(type) must be true.
-template <class T>
-T read_element(ElementType type, const std::byte* bytes) {
-  using detail::unaligned;
-  if constexpr (std::is_same_v<T, bool>) {
-    return *bytes != std::byte{0};
-  } else if constexpr (!detail::is_floating_element<T>) {
-    return unaligned<T>(bytes);
+namespace detail {
+
+/// Converts numbers at any alignment. Most are taken in parts of a fixed size, which compilers put
+/// in vectors at -O2 too.
+template <class From, class To>
+void convert_elements(const std::byte* from, Index count, std::byte* to) {
+  constexpr Index part = 64;
+  if constexpr (std::is_same_v<From, To>) {
+    if (count > 0) std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(To));
   } else {
-    if (type == ElementType::f64) return static_cast<T>(unaligned<double>(bytes));
-    if (type == ElementType::f32) return static_cast<T>(unaligned<float>(bytes));
-    if (type == ElementType::f16) return static_cast<T>(unaligned<float16>(bytes));
-    return static_cast<T>(unaligned<bfloat16>(bytes));
+    for (; count >= part; count -= part) {
+      std::array<From, part> before;
+      std::array<To, part> after;
+      std::memcpy(before.data(), from, sizeof(before));
+      for (std::size_t i = 0; i < part; ++i) after[i] = static_cast<To>(before[i]);
+      std::memcpy(to, after.data(), sizeof(after));
+      from += sizeof(before);
+      to += sizeof(after);
+    }
+    for (; count > 0; --count, from += sizeof(From), to += sizeof(To)) {
+      const auto value = static_cast<To>(unaligned<From>(from));
+      std::memcpy(to, &value, sizeof(To));
+    }
   }
 }
 
-/// Writes `value` to `bytes` as that type, rounded to nearest if it is narrower.
-/// is_readable_as<T>(type) must be true.
+/// Calls visit(Number{}) with the type whose bits are an element of this type, which T reads.
+template <class T, class Visit>
+void with_stored_type(ElementType type, const Visit& visit) {
+  if constexpr (std::is_same_v<T, bool>) {
+    visit(std::uint8_t{});
+  } else if constexpr (!is_floating_element<T>) {
+    visit(T{});
+  } else {
+    if (type == ElementType::f64) return visit(double{});
+    if (type == ElementType::f32) return visit(float{});
+    if (type == ElementType::f16) return visit(float16{});
+    visit(bfloat16{});
+  }
+}
+
+}  // namespace detail
+
+/// Reads `count` elements of that type, at any alignment, as T. is_readable_as<T>(type) must be
+/// true.
+template <class T>
+void read_elements(ElementType type, const std::byte* from, Index count, T* to) {
+  detail::with_stored_type<T>(type, [&]<class Stored>(Stored) {
+    detail::convert_elements<Stored, T>(from, count, reinterpret_cast<std::byte*>(to));
+  });
+}
+/// One of them.
+template <class T>
+T read_element(ElementType type, const std::byte* bytes) {
+  T value{};
+  read_elements(type, bytes, 1, &value);
+  return value;
+}
+
+/// Writes `count` values to `to`, at any alignment, as that type, rounded to nearest if it is
+/// narrower. is_readable_as<T>(type) must be true.
+template <class T>
+void write_elements(ElementType type, const T* from, Index count, std::byte* to) {
+  detail::with_stored_type<T>(type, [&]<class Stored>(Stored) {
+    detail::convert_elements<T, Stored>(reinterpret_cast<const std::byte*>(from), count, to);
+  });
+}
+/// One of them.
 template <class T>
 void write_element(ElementType type, T value, std::byte* bytes) {
-  const auto put = [&](auto narrow) { std::memcpy(bytes, &narrow, sizeof(narrow)); };
-  if constexpr (std::is_same_v<T, bool>) {
-    put(static_cast<std::uint8_t>(value));
-  } else if constexpr (!detail::is_floating_element<T>) {
-    put(value);
-  } else {
-    if (type == ElementType::f64) return put(static_cast<double>(value));
-    if (type == ElementType::f32) return put(static_cast<float>(value));
-    if (type == ElementType::f16) return put(static_cast<float16>(value));
-    put(static_cast<bfloat16>(value));
-  }
+  write_elements(type, &value, 1, bytes);
 }
 
 }  // namespace heed

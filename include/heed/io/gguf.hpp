@@ -312,7 +312,7 @@ class Gguf : public detail::TensorFile<detail::GgufContents> {
   Tensor<T, Rank> tensor(std::string_view name) const {
     static_assert(detail::is_floating_element<T>,
                   "weights are read as float, double, bfloat16 or float16");
-    Tensor<T, Rank> result(extents_of<Rank>(entry(name)));
+    auto result = Tensor<T, Rank>::uninitialized(extents_of<Rank>(entry(name)));
     if constexpr (std::is_same_v<T, float>) {
       read(name, 0, {result.data(), static_cast<std::size_t>(result.size())});
       return result;

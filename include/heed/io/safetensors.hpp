@@ -108,17 +108,8 @@ class Safetensors : public detail::TensorFile<detail::SafetensorsContents> {
       throw_file_error(this->name(), ": tensor ", quote(name), ": elements are ", found.type_name(),
                        ", expected ", name_of(element_type_of<T>()));
     }
-    Tensor<T, Rank> result(extents_of<Rank>(found));
-    const std::byte* from = data() + found.begin;
-    if (found.type == element_type_of<T>() && !std::is_same_v<T, bool>) {
-      if (!result.empty()) std::memcpy(result.data(), from, found.end - found.begin);
-      return result;
-    }
-    const std::size_t width = width_of(found.type);
-    for (T& value : result) {
-      value = read_element<T>(found.type, from);
-      from += width;
-    }
+    auto result = Tensor<T, Rank>::uninitialized(extents_of<Rank>(found));
+    read_elements(found.type, data() + found.begin, result.size(), result.data());
     return result;
   }
   template <detail::PathLike Name>
@@ -161,7 +152,10 @@ class SafetensorsWriter {
     const std::size_t width = width_of(type);
     detail::for_each_row(view.extents(), [&](const Extents<rank>& at) {
       const TensorView<const T, 1> row = detail::row_at(view, at);
-      for (Index i = 0; i < row.extent(0); ++i, to += width) write_element<T>(type, row(i), to);
+      const Index size = row.extent(0), run = row.stride(0) == 1 ? size : 1;
+      for (Index i = 0; i < size; i += run, to += static_cast<std::size_t>(run) * width) {
+        write_elements(type, &row(i), run, to);
+      }
     });
   }
   template <detail::NoPath X>

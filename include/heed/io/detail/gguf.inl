@@ -297,11 +297,9 @@ void dequantize_blocks(const std::byte* blocks, Index first, std::span<float> ou
 
 template <class Element>
 void widen(const std::byte* from, Index first, std::span<float> out) {
-  from += first * Index{sizeof(Element)};
-  for (float& value : out) {
-    value = static_cast<float>(unaligned<Element>(from));
-    from += sizeof(Element);
-  }
+  convert_elements<Element, float>(from + first * Index{sizeof(Element)},
+                                   static_cast<Index>(out.size()),
+                                   reinterpret_cast<std::byte*>(out.data()));
 }
 
 }  // namespace detail

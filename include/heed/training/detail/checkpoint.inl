@@ -53,22 +53,14 @@ HEED_INLINE void ParameterMatch::finish(const std::string& path) {
   throw_file_error(path, ": does not match the model:\n  ", problems_.text());
 }
 
-/// Values of another type, widened to T.
-template <class T>
-void widen(std::span<const std::byte> from, ElementType stored, T* to) noexcept {
-  const std::size_t width = width_of(stored);
-  for (std::size_t at = 0; at < from.size(); at += width) {
-    *to++ = read_element<T>(stored, from.data() + at);
-  }
-}
-
 HEED_INLINE void ParameterMatch::read() const noexcept {
   for (const Found& found : found_) {
+    const auto count = static_cast<Index>(found.from.size() / width_of(found.stored));
     if (found.type != found.stored) {
       if (found.type == ElementType::f32) {
-        widen(found.from, found.stored, static_cast<float*>(found.to));
+        read_elements(found.stored, found.from.data(), count, static_cast<float*>(found.to));
       } else {
-        widen(found.from, found.stored, static_cast<double*>(found.to));
+        read_elements(found.stored, found.from.data(), count, static_cast<double*>(found.to));
       }
     } else if (!found.from.empty()) {
       std::memcpy(found.to, found.from.data(), found.from.size());
