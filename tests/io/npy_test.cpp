@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <random>
 #include <string>
@@ -282,6 +283,19 @@ TEST(Npy, BrokenHeaders) {
        "expected a quoted word");
   with("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999, 1), }",
        "too large");
+}
+
+TEST(Npy, FortranOrderOfManyRows) {
+  auto bytes = file_with("{'descr': '<i4', 'fortran_order': True, 'shape': (35, 3, 18), }",
+                         std::size_t{4} * 35 * 3 * 18);
+  std::byte* to = bytes.data() + bytes.size() - std::size_t{4} * 35 * 3 * 18;
+  for (std::int32_t i = 0; i < 35 * 3 * 18; ++i, to += 4) std::memcpy(to, &i, 4);
+  const auto array = parse_npy<std::int32_t, 3>(bytes);
+  for (Index i = 0; i < 35; ++i) {
+    for (Index j = 0; j < 3; ++j) {
+      for (Index k = 0; k < 18; ++k) ASSERT_EQ(array(i, j, k), i + 35 * (j + 3 * k));
+    }
+  }
 }
 
 TEST(Npy, ClaimedSizesAreCheckedBeforeMemoryIsTaken) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <heed/core/config.hpp>
@@ -94,19 +96,18 @@ Tensor<T, Rank> parse_npy(std::span<const std::byte> bytes, std::string_view nam
                      "', expected '", detail::npy_descr<T>(), "'",
                      detail::npy_type_hint(header.descr));
   }
-  Tensor<T, Rank> tensor(detail::npy_extents<Rank>(header, bytes.size(), name));
+  const auto extents = detail::npy_extents<Rank>(header, bytes.size(), name);
+  auto tensor = Tensor<T, Rank>::uninitialized(extents);
   const ElementType type = half ? ElementType::f16 : element_type_of<T>();
-  // Fortran order is C order of the reversed axes.
-  Extents<Rank> at{};
-  const std::byte* from = bytes.data() + header.data_offset;
-  for (Index left = tensor.size(); left > 0; --left, from += width_of(type)) {
-    Index to = 0;
-    for (std::size_t axis = 0; axis < Rank; ++axis) to = to * tensor.extent(axis) + at[axis];
-    tensor.data()[to] = read_element<T>(type, from);
-    for (std::size_t i = 0; i < Rank; ++i) {
-      const std::size_t axis = header.fortran_order ? i : Rank - 1 - i;
-      if (++at[axis] < tensor.extent(axis)) break;
-      at[axis] = 0;
+  read_elements(type, bytes.data() + header.data_offset, tensor.size(), tensor.data());
+  if constexpr (Rank > 1) {
+    if (header.fortran_order && !tensor.empty()) {  // C order of the reversed axes
+      Extents<Rank> reversed = extents, order{};
+      std::reverse(reversed.begin(), reversed.end());
+      for (std::size_t axis = 0; axis < Rank; ++axis)
+        order[axis] = static_cast<Index>(Rank - 1 - axis);
+      const auto turned = std::move(tensor).reshaped(reversed);
+      return Tensor<T, Rank>::copy_of(turned.view().permute(order));
     }
   }
   return tensor;
