@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <limits>
@@ -177,13 +178,14 @@ class KeyValueCache {
     if (copies) replace_last_page(item, pool_.take());
     for (Index page = 0; page < more; ++page) tables_.push(item, pool_.take());
     const Index first = length(item);
-    for (Index token = 0; token < tokens; ++token) {
+    for (Index token = 0, count = 0; token < tokens; token += count) {
       const Index page = tables_.of(item)[(first + token) / shape_.page_size];
       const Index at = (first + token) % shape_.page_size;
+      count = std::min(tokens - token, shape_.page_size - at);
       for (Index head = 0; head < shape_.kv_heads; ++head) {
         const Index row = (page * shape_.kv_heads + head) * shape_.page_size + at;
-        store_row(keys, head, token, keys_.data() + row * shape_.head_dim);
-        store_row(values, head, token, values_.data() + row * shape_.value_dim);
+        store_rows(keys, head, token, count, keys_.data() + row * shape_.head_dim);
+        store_rows(values, head, token, count, values_.data() + row * shape_.value_dim);
       }
     }
     lengths_[slot(item)] += tokens;
@@ -347,16 +349,25 @@ class KeyValueCache {
     return {
         pages.data(), shape_.page_size, tables.data(), {sequences, shape_.kv_heads, length, dim}};
   }
-  /// Stores one head's part of a token.
-  static void store_row(const TensorView<const T, 3>& from, Index head, Index token, Stored* to) {
-    if constexpr (std::is_same_v<T, Stored>) {
-      if (from.stride(2) == 1 && from.extent(2) > 0) {
-        std::memcpy(to, &from(head, token, 0),
-                    static_cast<std::size_t>(from.extent(2)) * sizeof(T));
-        return;
+  /// Stores one head's part of `count` tokens.
+  static void store_rows(const TensorView<const T, 3>& from, Index head, Index token, Index count,
+                         Stored* to) {
+    const Index dim = from.extent(2);
+    if constexpr (std::is_same_v<T, float> && std::is_same_v<Stored, bfloat16>) {
+      if (from.stride(2) == 1 && dim > 0) {
+        return simd::bfloat16_kernels<T>().narrow({&from(head, token, 0), from.stride(1), 1}, count,
+                                                  dim, &to->bits, dim);
       }
     }
-    for (Index d = 0; d < from.extent(2); ++d) to[d] = static_cast<Stored>(from(head, token, d));
+    for (Index i = 0; i < count; ++i, to += dim) {
+      if constexpr (std::is_same_v<T, Stored>) {
+        if (from.stride(2) == 1 && dim > 0) {
+          std::memcpy(to, &from(head, token + i, 0), static_cast<std::size_t>(dim) * sizeof(T));
+          continue;
+        }
+      }
+      for (Index d = 0; d < dim; ++d) to[d] = static_cast<Stored>(from(head, token + i, d));
+    }
   }
 
   Index slot(Index item) const {
