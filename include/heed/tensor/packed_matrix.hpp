@@ -92,7 +92,7 @@ class PackedMatrix {
       throw_shape_error("PackedMatrix: ", bytes.size(), " bytes of blocks for (", rows, ", ",
                         columns, ")");
     }
-    return in_blocks<Block>(rows, columns, products, [&](Index column, Index i) {
+    return in_blocks<Block>(rows, columns, products, [=](Index column, Index i) {
       Block block;
       std::memcpy(&block,
                   bytes.data() + static_cast<std::size_t>(column * per_column + i) * sizeof(Block),
@@ -182,13 +182,12 @@ class PackedMatrix {
     const Index panels = detail::parts_of(columns, simd::panel_columns);
     packed.blocks_ = Tensor<std::uint8_t, 1>({panels * panel_bytes});
     parallel_for(panels, [&](Index panel) {
-      const Index first = panel * simd::panel_columns;
-      for (Index column = first; column < columns && column < first + simd::panel_columns;
-           ++column) {
-        for (Index i = 0; i < rows / length_of<Block>; ++i) {
-          packed.lay_out(block_at(column, i), i, column - first,
-                         packed.blocks_.data() + panel * panel_bytes);
-        }
+      const auto block = block_at;  // stays in registers, unlike what bytes may be written to
+      const Index first = panel * simd::panel_columns, count = rows / length_of<Block>;
+      const Index last = detail::smaller(first + simd::panel_columns, columns);
+      std::uint8_t* to = packed.blocks_.data() + panel * panel_bytes;
+      for (Index column = first; column < last; ++column) {
+        for (Index i = 0; i < count; ++i) packed.lay_out(block(column, i), i, column - first, to);
       }
     });
     return packed;
@@ -214,24 +213,23 @@ class PackedMatrix {
       to += 2 * simd::panel_columns;
     }
     constexpr Index half = simd::QuantizedPanel::terms / 2, bits = bytes ? 8 : 4;
-    for (Index term = 0; term < 2 * half; ++term) {
-      std::uint32_t code, word;
-      if constexpr (bytes) {
-        code = static_cast<std::uint8_t>(block.values[term]);
-      } else {  // the file has terms i and i + 16 in one byte
-        code = block.values[term % half] >> (term < half ? 0 : 4) & 15u;
+    const auto add_codes = [&](auto pairs) {
+      constexpr Index in_word = 32 / bits / (pairs ? 2 : 1);
+      for (Index term = 0; term < 2 * half; ++term) {
+        std::uint32_t code, word;
+        if constexpr (bytes) {
+          code = static_cast<std::uint8_t>(block.values[term]);
+        } else {  // the file has terms i and i + 16 in one byte
+          code = block.values[term % half] >> (term < half ? 0 : 4) & 15u;
+        }
+        const Index place = pairs ? term % half : term, shift = pairs ? term / half * 16 : 0;
+        std::uint8_t* at = to + 4 * (place / in_word * simd::panel_columns + lane);
+        std::memcpy(&word, at, 4);
+        word |= code << (place % in_word * bits + shift);
+        std::memcpy(at, &word, 4);
       }
-      Index in_word = 32 / bits, place = term, shift = 0;  // of the code
-      if (products_ == Products::int16) {
-        in_word /= 2;  // pairs
-        place = term % half;
-        shift = term / half * 16;
-      }
-      std::uint8_t* at = to + 4 * (place / in_word * simd::panel_columns + lane);
-      std::memcpy(&word, at, 4);
-      word |= code << (place % in_word * bits + shift);
-      std::memcpy(at, &word, 4);
-    }
+    };
+    products_ == Products::int16 ? add_codes(std::true_type{}) : add_codes(std::false_type{});
   }
 
   Tensor<T, 1> values_;
