@@ -22,8 +22,7 @@ class TensorView;
 
 namespace detail {
 
-/// Writes one value `count` times. From some on, memory is copied: a compiler writes one value at a
-/// time.
+/// Writes one value `count` times, mostly by copies: compilers would store it one at a time.
 template <class T>
 void fill_run(T* to, Index count, T value) {
   Index done = smaller(count, 64);
@@ -534,17 +533,20 @@ void copy_row(const TensorView<From, 1>& from, const TensorView<To, 1>& to) {
   const Index count = to.extent(0), from_stride = from.stride(0), to_stride = to.stride(0);
   From* source = from.data_handle();
   To* target = to.data_handle();
+  Index i = 0;
   if (from_stride == 1 && to_stride == 1) {
     if constexpr (std::is_same_v<std::remove_const_t<From>, To>) {
       if (count > 0) std::memcpy(target, source, static_cast<std::size_t>(count) * sizeof(To));
-    } else {
-      for (Index i = 0; i < count; ++i) target[i] = static_cast<To>(source[i]);
+      return;
     }
-  } else {
-    for (Index i = 0; i < count; ++i) {
-      target[i * to_stride] = static_cast<To>(source[i * from_stride]);
+    constexpr Index part = 64;  // a fixed number, of which compilers make vectors at -O2 too
+    for (; i + part <= count; i += part) {
+      To run[part];
+      for (Index j = 0; j < part; ++j) run[j] = static_cast<To>(source[i + j]);
+      std::memcpy(target + i, run, sizeof(run));
     }
   }
+  for (; i < count; ++i) target[i * to_stride] = static_cast<To>(source[i * from_stride]);
 }
 
 /// Copies a matrix that is transposed on one side, by squares: a line of memory is read and written
