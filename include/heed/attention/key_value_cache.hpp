@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <limits>
@@ -181,7 +180,7 @@ class KeyValueCache {
     for (Index token = 0, count = 0; token < tokens; token += count) {
       const Index page = tables_.of(item)[(first + token) / shape_.page_size];
       const Index at = (first + token) % shape_.page_size;
-      count = std::min(tokens - token, shape_.page_size - at);
+      count = detail::smaller(tokens - token, shape_.page_size - at);
       for (Index head = 0; head < shape_.kv_heads; ++head) {
         const Index row = (page * shape_.kv_heads + head) * shape_.page_size + at;
         store_rows(keys, head, token, count, keys_.data() + row * shape_.head_dim);
