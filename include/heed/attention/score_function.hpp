@@ -59,11 +59,6 @@ class ScoreFunction {
     { f.value(score, at) } -> std::convertible_to<T>;
     { f.derivative(score, at) } -> std::convertible_to<T>;
   };
-  template <class F>
-  static constexpr bool answers_bool = requires(const F& f, T score, Position at) {
-    requires std::same_as < std::remove_cvref_t<decltype(f(score, at))>,
-    bool > ;
-  };
   static constexpr std::size_t room = 4 * sizeof(void*);
   template <class F>
   static constexpr bool is_small = sizeof(F) <= room &&
@@ -76,9 +71,6 @@ class ScoreFunction {
            (has_derivative<F> || std::is_invocable_r_v<T, const F&, T, Position>))
       ScoreFunction(F f)  // NOLINT(google-explicit-constructor): a lambda converts silently
       : value_([](const void* self, const ScoreTile<T>& tile) {
-          static_assert(!answers_bool<F>,
-                        "a score function answers with the new score; what a "
-                        "query sees, by true and false, is a mask");
           tile.for_each([&](T& score, const Position& at) {
             if (gone(score)) return;
             score = value_of(*static_cast<const F*>(self), score, at);
@@ -134,6 +126,10 @@ class ScoreFunction {
     if constexpr (has_derivative<F>) {
       return f.value(score, at);
     } else {
+      using Answer = std::remove_cvref_t<decltype(f(score, at))>;
+      static_assert(!std::is_same_v<Answer, bool>,
+                    "a score function answers with the new score; what a query sees, by true and "
+                    "false, is a mask");
       return f(score, at);
     }
   }

@@ -173,6 +173,12 @@ struct Beam {
 
 namespace detail {
 
+/// A session, not a function that makes a step.
+template <class X>
+concept HasSequences = requires(X& session) {
+  session.batch();
+};
+
 /// A continued beam: its index in the step before, and the token appended.
 struct BeamStep {
   Index parent = 0, token = 0;
@@ -201,9 +207,8 @@ std::vector<BeamStep> best_steps(const std::vector<Beam>& beams, Tensor<double, 
 /// length_penalty outside 0 to 100, and logits that are NaN, +inf, or −inf throughout; ShapeError
 /// for logits of another number of sequences.
 template <class Step>
-requires(!requires(Step & session) {
-  session.batch();
-}) std::vector<Beam> beam_search(Step&& step, const BeamOptions& options = {}) {
+requires(!detail::HasSequences<Step>) std::vector<Beam> beam_search(
+    Step&& step, const BeamOptions& options = {}) {
   detail::check_beam_options(options);
   std::vector<Beam> live(1), ended;
   std::vector<Index> parents = {0}, tokens;
@@ -251,8 +256,7 @@ requires(!requires(Step & session) {
 /// least `width` sequences; the search ends where these reach its max_length. Throws ShapeError for
 /// an empty prompt or a session that is too small, and as the other beam_search and the session do:
 /// CacheFull where pages for all beams are missing.
-template <class AnySession>
-requires requires(AnySession& session) { session.batch(); }
+template <detail::HasSequences AnySession>
 std::vector<Beam> beam_search(AnySession&& session, const OwnedArray<Index>& prompt,
                               const BeamOptions& options = {}) {
   if (prompt.empty() || session.batch() < options.width) {
@@ -287,9 +291,9 @@ std::vector<Beam> beam_search(AnySession&& session, const OwnedArray<Index>& pro
       fitting);
 }
 template <class Model>
-requires(!requires(Model & model) {
-  model.batch();
-}) std::vector<Beam> beam_search(const Model&, const OwnedArray<Index>&, const BeamOptions& = {}) {
+requires(!detail::HasSequences<Model>) std::vector<Beam> beam_search(const Model&,
+                                                                     const OwnedArray<Index>&,
+                                                                     const BeamOptions& = {}) {
   static_assert(detail::never<Model>,
                 "beam_search takes a session of the model: Session<float> session(model, {.batch = "
                 "4})");

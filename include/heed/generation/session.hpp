@@ -154,7 +154,7 @@ class Session {
   /// The interface of `generate`, for a session of one sequence: the logits (vocabulary) after
   /// `tokens`.
   Tensor<T, 1> operator()(std::span<const Index> tokens) {
-    if (batch() != 1) throw_shape_error("Session: one sequence wanted, there are ", batch());
+    check_one_sequence();
     auto logits = prefill(OwnedArray<Index>::borrowed(tokens));
     const Index vocabulary = logits.extent(1);
     return std::move(logits).reshaped(Extents<1>{vocabulary});
@@ -211,7 +211,7 @@ class Session {
   }
   /// The same for a session of one sequence.
   void truncate(Index length) {
-    if (batch() != 1) throw_shape_error("Session: one sequence wanted, there are ", batch());
+    check_one_sequence();
     truncate(0, length);
   }
   void clear() {
@@ -229,6 +229,9 @@ class Session {
     if (item < 0 || item >= batch()) throw_shape_error("Session: sequence ", item, " of ", batch());
   }
 
+  void check_one_sequence() const {
+    if (batch() != 1) throw_shape_error("Session: one sequence wanted, there are ", batch());
+  }
   void check_counts_no_columns() const {
     for (std::size_t i = 0; i < model_->blocks.size(); ++i) {
       const auto& layer = model_->blocks[i].attention;

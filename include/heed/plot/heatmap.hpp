@@ -20,9 +20,9 @@ namespace heed {
 /// A matrix to draw, with labels and titles. Functions that draw it: to_terminal, to_svg, to_html,
 /// to_png; write_svg, write_html, write_png.
 struct Heatmap {
-  Tensor<double, 2> values;  // (rows, columns)
-  std::vector<std::string> row_labels =
-      {};  // none: numbers from 0, none in text; or one per row; UTF-8
+  Tensor<double, 2> values;                     // (rows, columns)
+  std::vector<std::string> row_labels = {};     // one per row, UTF-8; or none: numbers from 0,
+                                                // which a terminal does without
   std::vector<std::string> column_labels = {};  // the same for columns
   std::string title = {};
   std::string row_title = "query";
