@@ -151,6 +151,8 @@ struct DecodedRows {
   Index head_dim = 0;
   Index value_dim = 0;
   bool near = false;       // whether to prefetch into the first-level cache
+  bool soon = false;       // whether to prefetch what is read next, see prefetches_soon
+  bool later = true;       // whether to prefetch what is read later
   Index next_columns = 0;  // of the rows read after those of the call
 
   /// The bits of the keys from `key` on, as far as they are in one word. Inlined like

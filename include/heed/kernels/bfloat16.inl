@@ -154,9 +154,8 @@ struct BitScores {
   /// for each other.
   template <int Rows, int Vectors, bool Near>
   HEED_KERNEL static void score(const std::uint16_t* first, Index stride, const QueryRows<T>& rows,
-                                Index row, Index key, const LinesAhead& lines) {
+                                Index row, Index key, StepAhead<Near> ahead) {
     constexpr int words = static_cast<int>(bit_columns) / 2;
-    auto ahead = StepAhead<Near>::of(lines, first);
     const T* query[Rows];
     typename S::V scores[Rows][Vectors] = {};
     HEED_UNROLL for (int r = 0; r < Rows; ++r) {
@@ -196,10 +195,11 @@ struct BitScores {
   }
 
   /// The same of all rows over one vector of keys.
-  template <bool Near = true>
+  template <bool Near>
   HEED_SIMD static void score_rows(const std::uint16_t* first, Index stride,
-                                   const QueryRows<T>& rows, Index key, LinesAhead ahead) {
-    for (Index row = 0; row < rows.count; ahead = LinesAhead::none(first)) {
+                                   const QueryRows<T>& rows, Index key, StepAhead<Near> ahead) {
+    const auto nothing = StepAhead<Near>::none(first);
+    for (Index row = 0; row < rows.count; ahead = nothing) {
       const Index left = rows.count - row;
       if (left > decoded_at_once) {
         score<most_rows, 1, Near>(first, stride, rows, row, key, ahead);
@@ -221,13 +221,17 @@ struct BitScores {
     Index key = 0;
     with_near(rows, [&](auto near) HEED_LAMBDA {
       constexpr int wide = single_row == 1 && !near ? 2 : 1;
+      const auto ahead = [&](Index step) HEED_LAMBDA {
+        return StepAhead<near>::of(rows, lines_after(keys, rows, key, step), from, rows.head_dim,
+                                   keys.count, key, step, next_of(keys, rows));
+      };
       for (; rows.count == 1 && key + wide * width <= keys.count; key += wide * width) {
         score<single_row, wide, near>(from.data + key * from.row_stride, from.row_stride, rows, 0,
-                                      key, lines_after(keys, rows, key, wide * width));
+                                      key, ahead(wide * width));
       }
       for (; key + width <= keys.count; key += width) {
         score_rows<near>(from.data + key * from.row_stride, from.row_stride, rows, key,
-                         lines_after(keys, rows, key, width));
+                         ahead(width));
       }
     });
     return key;
@@ -248,8 +252,14 @@ struct BitDecode {
   HEED_KERNEL static void scores(const KeyBlock<std::uint16_t>& keys, const QueryRows<T>& rows) {
     const Index key = BitScores<T>::score_whole(keys, rows);
     if (key < keys.count) {
-      BitScores<T>::score_rows(last_keys(keys, rows, key), rows.head_dim, rows, key,
-                               lines_after(keys, rows, key, bit_keys));
+      const auto lines = lines_after(keys, rows, key, bit_keys);
+      const auto* const last = last_keys(keys, rows, key);
+#if HEED_SIMD_BYTES == 64
+      const StepAhead<true> ahead{lines};
+#else
+      const auto& ahead = lines;
+#endif
+      BitScores<T>::score_rows(last, rows.head_dim, rows, key, ahead);
     }
   }
   /// Copies the last keys, fewer than are scored at a time, and repeats the last of them.

@@ -67,6 +67,19 @@ inline bool prefetches_near() {
 #endif
 }
 
+/// Whether decoding prefetches what it reads next into the first-level cache and, only if the call
+/// exceeds the caches, what it reads later into the second. On Intel's processors a prefetch into
+/// the second level of what is there costs a load's slot and brings nothing: within caches an
+/// Emerald Rapids takes 0.83 to 0.87 of the time with the first alone, from memory 0.86 to 0.93
+/// with both.
+inline bool prefetches_soon() {
+#if defined(__x86_64__)
+  return __builtin_cpu_is("intel");
+#else
+  return false;
+#endif
+}
+
 }  // namespace detail
 
 }  // namespace heed::simd

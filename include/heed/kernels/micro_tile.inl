@@ -6,8 +6,8 @@
 struct NothingAhead {
   template <int Level = 3>
   HEED_SIMD void fetch_line() {}
-  template <class T>
-  HEED_SIMD void fetch(const T*) {}
+  template <int Lines = 1>
+  HEED_SIMD void fetch(const void*) {}
 };
 
 /// Lines to prefetch one by one, in the order of memory. A micro tile reads six or eight rows

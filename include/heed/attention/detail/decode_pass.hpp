@@ -56,6 +56,9 @@ class DecodePass {
   }
 
  private:
+  /// Scores and output of more rows leave a first-level cache no room for what is read next.
+  static constexpr Index most_soon_rows = 8;
+
   Tile tile(Index first_key, Index last_key) const {
     return tile_of(args_, item_, head_, 0, args_.query_count(), first_key, last_key);
   }
@@ -199,9 +202,11 @@ class DecodePass {
                                 Index count) const {
     // A lane word holds the queries of a key; rows of scores need the keys of a query.
     if (words != nullptr) transpose_words(words, count);
+    const bool soon = simd::detail::prefetches_soon() && rows_ <= most_soon_rows;
     return {{scratch_.scores, states.maximum, states.sum, states.output,
              padded_value_dim(args_.value_dim()), words != nullptr ? scratch_.visible : nullptr,
-             rows_, args_.head_dim(), args_.value_dim(), simd::detail::prefetches_near()},
+             rows_, args_.head_dim(), args_.value_dim(), simd::detail::prefetches_near(), soon,
+             !soon || args_.exceeds_caches()},
             scratch_.rows,
             scratch_.packed,
             scratch_.probabilities,
