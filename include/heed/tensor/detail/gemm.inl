@@ -107,7 +107,8 @@ simd::ProductPiece<T> piece_of(const ProductArgs<T>& p, Index row, Index rows, I
   return {{},           nullptr, 0,
           addend,       out,     p.out_row,
           p.out_column, rows,    smaller(simd::panel_columns, p.columns - column),
-          depth,        nullptr, simd::detail::prefetches_near()};
+          depth,        nullptr, simd::detail::prefetches_near(),
+          false};
 }
 
 /// The quantized panel `index` from term k on.
@@ -290,16 +291,20 @@ class ProductTasks {
   }
   void run_lying(const ProductCut::Task& task) const {
     // What the second-level cache does not hold is likely one of many weights, which come from
-    // memory. Columns longer than a page are foreseen by the processor.
-    constexpr Index cached = Index{1} << 20, page = 4096;
-    const Index bytes = args_.depth * static_cast<Index>(sizeof(T));
-    const bool ahead = bytes <= page && bytes * args_.columns > cached;
+    // memory. Columns longer than a page are foreseen by the processor. Those a multiple of 2 KiB
+    // apart would push what is read soon out of the first-level cache.
+    constexpr Index cached = Index{1} << 20, page = 4096, few_sets = 2048;
+    constexpr Index one = sizeof(T);
+    const Index bytes = args_.depth * one, size = bytes * args_.columns;
+    const bool soon = simd::detail::prefetches_soon() && task.end - task.row == 1 &&
+                      2 * size > 3 * cached && args_.b.column_stride * one % few_sets != 0;
     for (Index i = task.first; i < task.last; ++i) {
       auto piece = piece_of(args_, task.row, task.end - task.row, i, 0, args_.depth);
       piece.a = args_.a.from(task.row, 0);
       piece.b = args_.b.data + i * panel * args_.b.column_stride;
       piece.b_stride = args_.b.column_stride;
-      piece.next = ahead ? piece.b + panel * piece.b_stride : nullptr;
+      piece.next = bytes <= page && size > cached ? piece.b + panel * piece.b_stride : nullptr;
+      piece.soon = soon;
       kernels_.lying_piece(piece);
     }
   }
