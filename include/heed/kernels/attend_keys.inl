@@ -5,6 +5,9 @@
 inline constexpr int decoded_at_once = 4;
 /// The same for a single row. To save compile time, header-only programs have no such kernels.
 inline constexpr int single_row = HEED_SIMD_ALL_KERNELS ? 1 : decoded_at_once;
+/// The same for three rows, as many as query heads share a key head in small models.
+inline constexpr int three_rows =
+    HEED_SIMD_ALL_KERNELS && HEED_SIMD_BYTES == 64 ? 3 : decoded_at_once;
 
 /// Where the score of a row and a key is in DecodedRows::scores.
 template <class T>
@@ -14,10 +17,21 @@ HEED_SIMD Index score_index(const DecodedRows<T>& rows, Index row, Index key) {
 }
 
 /// Sums `count` rows of row_keys numbers, key by key, side by side, since each addition waits for
-/// the one before it. Meanwhile half as many lines as keys are prefetched.
+/// the one before it. Meanwhile half as many lines as keys are prefetched. A single row is summed
+/// in so few instructions that the processor begins with the values behind it.
 template <class T, class Ahead = NothingAhead>
 HEED_SIMD void sum_rows(const T* rows, Index count, Index keys, T (&totals)[decoded_at_once],
                         Ahead ahead = {}) {
+  if (std::is_same_v<Ahead, NothingAhead> && count == 1) {
+    T total = 0;
+    Index key = 0;
+    for (; key + 8 <= keys; key += 8) {
+      HEED_UNROLL for (int i = 0; i < 8; ++i) total += rows[key + i];
+    }
+    for (; key < keys; ++key) total += rows[key];
+    totals[0] = total;
+    return;
+  }
   const T* at[decoded_at_once];
   HEED_UNROLL for (int r = 0; r < decoded_at_once; ++r) {
     at[r] = row_or_last(rows, row_keys, count, r);
@@ -164,6 +178,8 @@ struct DecodeScores {
       with_near(rows, [&](auto near) HEED_LAMBDA {
         if (most == 1) {
           score_transposed<single_row, near>(keys, rows, key);
+        } else if (most == 3) {
+          score_transposed<three_rows, near>(keys, rows, key);
         } else if (most <= decoded_at_once) {
           score_transposed<decoded_at_once, near>(keys, rows, key);
         } else {
@@ -280,7 +296,11 @@ struct DecodeValues {
                                     Index key, Index end, Index d, Ahead& ahead) {
     Index row = 0;
     for (; row + 1 < rows.count; row += decoded_at_once) {
-      add_rows<decoded_at_once, Vectors>(rows, row, values, stride, key, end, d, ahead);
+      if (Vectors == HEED_SIMD_VECTORS && rows.count - row == 3) {
+        add_rows<three_rows, Vectors>(rows, row, values, stride, key, end, d, ahead);
+      } else {
+        add_rows<decoded_at_once, Vectors>(rows, row, values, stride, key, end, d, ahead);
+      }
     }
     if (row < rows.count) {
       add_rows<one_alone && Vectors == HEED_SIMD_VECTORS ? 1 : decoded_at_once, Vectors>(

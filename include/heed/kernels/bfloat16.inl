@@ -204,6 +204,9 @@ struct BitScores {
       if (left > decoded_at_once) {
         score<most_rows, 1, Near>(first, stride, rows, row, key, ahead);
         row += most_rows;
+      } else if (left == 3) {
+        score<three_rows, 1, Near>(first, stride, rows, row, key, ahead);
+        row += 3;
       } else if (left > 1) {
         score<decoded_at_once, 1, Near>(first, stride, rows, row, key, ahead);
         row += decoded_at_once;
