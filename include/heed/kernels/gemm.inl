@@ -53,11 +53,35 @@ struct ProductTable {
     if constexpr (half_lines && Rows > 1) {
       multiply_ahead<Rows, Vectors>(piece, row, lane, sums);
     } else {
-      multiply<S, Rows, Vectors>(a.data + row * a.row_stride, a.row_stride, a.column_stride,
-                                 piece.b + lane, piece.b_stride, piece.depth, sums);
+      const auto add = [&](auto ahead) HEED_LAMBDA {
+        multiply<S, Rows, Vectors>(a.data + row * a.row_stride, a.row_stride, a.column_stride,
+                                   piece.b + lane, piece.b_stride, piece.depth, sums, ahead);
+      };
+      if constexpr (Rows == 1 && HEED_SIMD_BYTES == 64 && HEED_SIMD_ALL_KERNELS) {
+        piece.soon ? add(PanelAhead<Vectors>{piece.b + lane}) : add(NothingAhead());
+      } else {
+        add(NothingAhead());
+      }
     }
     finish<Rows, Vectors>(piece, row, lane, sums);
   }
+
+  /// Prefetches for each term what a single row reads 4 and 16 kB later of packed panels. On an
+  /// Emerald Rapids weights of 18 to 64 MB took 0.88 to 0.96 of the time; smaller ones 0.88 to 0.93
+  /// from memory, but 1.03 from the third-level cache and 1.5 to 1.7 from the second.
+  template <int Vectors>
+  struct PanelAhead {
+    const T* at;
+    template <int Level = 3>
+    HEED_SIMD void fetch_line() {
+      constexpr Index kilobyte = 1024 / Index{sizeof(T)};
+      HEED_UNROLL for (int j = 0; j < Vectors; ++j) {
+        __builtin_prefetch(at + 4 * kilobyte + j * S::width);
+        __builtin_prefetch(at + 16 * kilobyte + j * S::width, 0, 2);
+      }
+      at += panel;
+    }
+  };
 
   /// Multiplies, and prefetches: the processor does not foresee reads of short runs of b. The rows
   /// 16 terms ahead come into the first-level cache, and a part of `next` with each range of lanes:

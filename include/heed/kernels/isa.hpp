@@ -71,7 +71,7 @@ inline bool prefetches_near() {
 /// exceeds the caches, what it reads later into the second. On Intel's processors a prefetch into
 /// the second level of what is there costs a load's slot and brings nothing: within caches an
 /// Emerald Rapids takes 0.83 to 0.87 of the time with the first alone, from memory 0.86 to 0.93
-/// with both. So does a row by weights that lie as layers hold them and exceed the second level.
+/// with both. So does a row by weights of floats that exceed the second level.
 inline bool prefetches_soon() {
 #if defined(__x86_64__)
   return __builtin_cpu_is("intel");

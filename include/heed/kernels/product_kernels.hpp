@@ -32,7 +32,7 @@ struct ProductPiece {
   const T* next = nullptr;  // null, or what is read soon: depth × panel_columns packed numbers or,
                             // of a lying b, the columns behind the panel
   bool near = false;        // see prefetches_near
-  bool soon = false;        // of a single row and a lying b: see prefetches_soon
+  bool soon = false;        // of a single row: see prefetches_soon
 };
 
 /// The codes of quantized weights: 4 bits, 0 to 15; 4 bits for -8 to 7; 8 bits, signed; the weight

@@ -289,6 +289,11 @@ class ProductTasks {
     return rows <= kernels_.lying_rows && args_.a.column_stride == 1 && args_.b.row_stride == 1 &&
            args_.b.column_stride != 1 && !args_.in_blocks() && args_.packed == nullptr;
   }
+  /// Whether a single row prefetches what it reads soon, of weights with more than `least` bytes.
+  bool fetches_soon(Index rows, Index least) const {
+    const Index bytes = args_.depth * args_.columns * static_cast<Index>(sizeof(T));
+    return rows == 1 && bytes > least && simd::detail::prefetches_soon();
+  }
   void run_lying(const ProductCut::Task& task) const {
     // What the second-level cache does not hold is likely one of many weights, which come from
     // memory. Columns longer than a page are foreseen by the processor. Those a multiple of 2 KiB
@@ -296,8 +301,8 @@ class ProductTasks {
     constexpr Index cached = Index{1} << 20, page = 4096, few_sets = 2048;
     constexpr Index one = sizeof(T);
     const Index bytes = args_.depth * one, size = bytes * args_.columns;
-    const bool soon = simd::detail::prefetches_soon() && task.end - task.row == 1 &&
-                      2 * size > 3 * cached && args_.b.column_stride * one % few_sets != 0;
+    const bool soon = fetches_soon(task.end - task.row, cached * 3 / 2) &&
+                      args_.b.column_stride * one % few_sets != 0;
     for (Index i = task.first; i < task.last; ++i) {
       auto piece = piece_of(args_, task.row, task.end - task.row, i, 0, args_.depth);
       piece.a = args_.a.from(task.row, 0);
@@ -345,6 +350,7 @@ class ProductTasks {
         piece.b = b[i - first];
         if (row == task.row && args_.packed != nullptr) {  // what follows a panel is the next one
           piece.next = i + 1 < last ? b[i + 1 - first] : b[0] + depth * panel;
+          piece.soon = fetches_soon(end - row, Index{16} << 20);
         }
         piece.b_stride = b_stride[i - first];
         kernels_.piece(piece);
