@@ -78,6 +78,9 @@ struct Lanes {
   HEED_SIMD static M greater(V a, V b) {
     HEED_RETURN_X86(cmp, 512_mask, a, b, 14, all, 4);  // 14: greater
   }
+  HEED_SIMD static M not_less(V a, V b) {
+    HEED_RETURN_X86(cmp, 512_mask, a, b, 5, all, 4);  // 5: not less, or NaN
+  }
 #if defined(__clang__)
   HEED_SIMD static V select(M mask, V yes, V no) { HEED_RETURN_X86(select, _512, mask, yes, no); }
 #else
@@ -320,6 +323,48 @@ HEED_SIMD SplitPower<S> split_power(typename S::V x) {
   return {S::shift_to_exponent(shifted), f, p};
 }
 
+#if HEED_SIMD_BYTES == 64
+/// x minus the nearest integer, the even one of two; 0 for ±inf.
+template <class S>
+HEED_SIMD typename S::V fraction_of(typename S::V x) {
+  typename S::V fraction;
+  constexpr int nearest = 8;  // without an exception for what is rounded
+  if constexpr (sizeof(typename S::Scalar) == 4) {
+    asm("vreduceps %2, %1, %0" : "=v"(fraction) : "v"(x), "i"(nearest));
+  } else {
+    asm("vreducepd %2, %1, %0" : "=v"(fraction) : "v"(x), "i"(nearest));
+  }
+  return fraction;
+}
+/// factor · 2^power for integers `power`, and 0 in the lanes that `kept` leaves out.
+template <class S>
+HEED_SIMD typename S::V scale_by_power(typename S::V factor, typename S::V power,
+                                       typename S::M kept) {
+  typename S::V product;
+  if constexpr (sizeof(typename S::Scalar) == 4) {
+    asm("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(product) : "v"(factor), "v"(power), "Yk"(kept));
+  } else {
+    asm("vscalefpd %2, %1, %0%{%3%}%{z%}" : "=v"(product) : "v"(factor), "v"(power), "Yk"(kept));
+  }
+  return product;
+}
+
+/// 2^x. Exactly 0 below 1 - bias (processors take a hundred times as long for denormal numbers)
+/// down to -inf, +inf from bias + 1 up, exactly 1 at 0, NaN for NaN. The two instructions spare a
+/// processor with two pipes for vectors a quarter of the operations of split_power.
+template <class S>
+HEED_SIMD typename S::V exp2(typename S::V x) {
+  using Float = typename S::Scalar;
+  using C = Exp2Coefficients<Float>;
+  const auto f = fraction_of<S>(x);
+  auto p = S::broadcast(C::values[C::degree - 1]);
+  HEED_UNROLL for (int i = C::degree - 2; i >= 0; --i) {
+    p = S::fma(p, f, S::broadcast(C::values[i]));
+  }
+  const auto normal = S::not_less(x, S::broadcast(static_cast<Float>(1 - LaneTypes<Float>::bias)));
+  return scale_by_power<S>(S::fma(p, f, S::broadcast(Float{1})), x - f, normal);
+}
+#else
 /// 2^x. Exactly 0 from x <= -bias - 1/2 down to -inf, +inf from bias + 1 up, exactly 1 at 0, NaN
 /// for NaN: the last step is a product, which keeps a NaN that integer arithmetic would lose.
 template <class S>
@@ -330,6 +375,7 @@ HEED_SIMD typename S::V exp2(typename S::V x) {
   const auto power = split_power<S>(S::min(high, S::max(low, x)));
   return S::fma(power.slope, power.fraction, S::broadcast(Float{1})) * power.exponent;
 }
+#endif
 
 /// tanh(x · ln(2) / 2) = (2^x - 1) / (2^x + 1), with 2^x - 1 accurate near 0: by parts,
 /// exponent · (power - 1) + (exponent - 1). NaN for NaN.
