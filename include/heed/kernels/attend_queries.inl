@@ -222,13 +222,10 @@ HEED_KERNEL typename S::V exponentiate(const StripTask<S, Vectors>& task, int ve
 template <class S, int Vectors>
 HEED_SIMD typename S::V largest_score(const StripTask<S, Vectors>& task, int vector) {
   const auto lowest = S::broadcast(LaneTypes<typename S::Scalar>::lowest);
-  auto largest = lowest;
-  for (Index key = 0; key < task.block.count; ++key) {
-    auto x = S::load(task.scores + key * task.stride + vector * S::width);
-    if (task.block.words) x = S::select(task.visible(key, vector), x, lowest);
-    largest = S::max(largest, x);
-  }
-  return largest;
+  return largest_of<S>(task.block.count, [&](Index key) HEED_LAMBDA {
+    const auto x = S::load(task.scores + key * task.stride + vector * S::width);
+    return task.block.words ? S::select(task.visible(key, vector), x, lowest) : x;
+  });
 }
 
 /// The maximum that a strip takes over: in the scalar type the one found, which pairs round

@@ -3,6 +3,23 @@
 // for strips of queries and for rows, in the scalar type and in bfloat16 pairs; and the draws of
 // dropout, which leaves weights out. Included by part.inl.
 
+/// The largest of score(key) for 0 <= key < count, or lowest(). Of four keys in turn, since each
+/// maximum waits for the one before it.
+template <class S, class Score>
+HEED_SIMD typename S::V largest_of(Index count, const Score& score) {
+  constexpr int chains = 4;
+  typename S::V largest[chains];
+  HEED_UNROLL for (int i = 0; i < chains; ++i) {
+    largest[i] = S::broadcast(LaneTypes<typename S::Scalar>::lowest);
+  }
+  Index key = 0;
+  for (; key + chains <= count; key += chains) {
+    HEED_UNROLL for (int i = 0; i < chains; ++i) largest[i] = S::max(largest[i], score(key + i));
+  }
+  for (; key < count; ++key) largest[0] = S::max(largest[0], score(key));
+  return S::max(S::max(largest[0], largest[1]), S::max(largest[2], largest[3]));
+}
+
 /// Moves the maxima of a strip, in the lanes that need it, to the maximum of a block of keys, and
 /// turns the stored scores into probabilities. A lane needs it if its sum over this block relative
 /// to the old maximum (`block_sum`) exceeds the lazy limit; of a fresh state, every lane that sees

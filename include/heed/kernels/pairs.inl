@@ -302,14 +302,11 @@ template <class Task>
 HEED_SIMD typename Task::S::V largest_score(const Task& task, int vector) {
   using S = typename Task::S;
   const auto lowest = S::broadcast(LaneTypes<typename Task::T>::lowest);
-  auto found = lowest;
-  for (Index key = 0; key < task.count; ++key) {
+  return largest_of<S>(task.count, [&](Index key) HEED_LAMBDA {
     const auto* at = task.scores + key * task.score_row + vector * S::width;
-    auto x = S::load(at) * S::broadcast(task.factor);
-    if (task.keys->words) x = S::select(task.visible(key, vector), x, lowest);
-    found = S::max(found, x);
-  }
-  return found;
+    const auto x = S::load(at) * S::broadcast(task.factor);
+    return task.keys->words ? S::select(task.visible(key, vector), x, lowest) : x;
+  });
 }
 template <class T, int Vectors>
 HEED_SIMD typename Lanes<T>::V raised_maximum(const PairTask<T, Vectors>&, typename Lanes<T>::V old,
