@@ -149,7 +149,8 @@ TEST_F(PairBlocks, BlocksOfQueriesShareTurnedValues) {
   }
 }
 
-TEST_F(PairBlocks, SharedValuesChangeNoBit) {
+// Values laid out for pairs or tiles, or keys and values widened to float, and made by any thread.
+TEST_F(PairBlocks, SharedKeysAndValuesChangeNoBit) {
   const Shape shape{2, 4, 2, 150, 300, 33, 20};
   NarrowInputs in(shape, 720, 2.f);
   in.values(1, 0, 40, 3) = bfloat16(std::numeric_limits<float>::quiet_NaN());
@@ -162,7 +163,7 @@ TEST_F(PairBlocks, SharedValuesChangeNoBit) {
     for (Index item = 0; item < 2; ++item) {
       for (Index head = 0; head < 4; ++head) {
         for (Index row = 0; row < 150; row += 64) {
-          detail::QueryBlockPass<float>(args, erased, simd::pair_kernels<float>(), item, head, row,
+          detail::QueryBlockPass<float>(args, erased, args.pairs, item, head, row,
                                         std::min<Index>(64, 150 - row))
               .run();
         }
@@ -172,9 +173,9 @@ TEST_F(PairBlocks, SharedValuesChangeNoBit) {
                           static_cast<std::size_t>(all.out.size()) * sizeof(bfloat16)),
               0);
   };
-  for (const auto isa : {simd::Isa::avx512_bf16, simd::Isa::amx_twin}) {
-    use(isa);
-    if (IsSkipped()) return;
+  for (const auto isa : bfloat16_sets()) {
+    SCOPED_TRACE(simd::name(isa));
+    simd::use(isa);
     for (const Index threads : {1, 3}) {
       set_thread_count(threads);
       check(masks::Full{});

@@ -256,6 +256,38 @@ Operand<T> copied(const Operand<T>& from, Tensor<X, 4>& memory, const Count& cou
   }
 }
 
+/// A call that rounds its queries, keys and values, with copies in one form: as bits for products
+/// of pairs or tiles, or else in T.
+template <class T>
+class RoundedCall {
+ public:
+  RoundedCall(const AttentionArgs<T>& args, bool bits) : args_(args) {
+    const auto queries = [&](Index) { return args.query_count(); };
+    const auto keys = [&](Index item) { return args.key_count_of(item); };
+    take(args_.queries, 0, bits, queries);
+    take(args_.keys, 1, bits, keys);
+    take(args_.values, 2, bits, keys);
+  }
+  RoundedCall(const RoundedCall&) = delete;
+  RoundedCall& operator=(const RoundedCall&) = delete;
+
+  const AttentionArgs<T>& args() const { return args_; }
+
+ private:
+  template <class Count>
+  void take(Operand<T>& operand, Index place, bool bits, const Count& count_of) {
+    if (!bits) {
+      operand = copied(operand, wide_[place], count_of);
+    } else if (operand.rounds()) {
+      operand = copied(operand, narrow_[place], count_of);
+    }
+  }
+
+  AttentionArgs<T> args_;
+  Tensor<bfloat16, 4> narrow_[3];
+  Tensor<T, 4> wide_[3];
+};
+
 /// A tensor in T = float: in place, or an exact copy in `memory` of bfloat16 numbers.
 template <class T, Viewable X>
 TensorView<const T, 4> widened(const X& tensor, Tensor<T, 4>& memory) {

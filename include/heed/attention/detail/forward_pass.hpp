@@ -77,10 +77,12 @@ class QueryBlockPass {
  public:
   /// `rows` rows of one head from `row` on, `step` apart, rows ≤ query_block. The grouping of rows
   /// decides no bit; steps above 1 are for masks that know them and scores without modification.
-  /// `pairs`: null, or the kernels for bfloat16 pairs; `turned` as for PairBlocks.
+  /// `pairs`: null, or the kernels for bfloat16 pairs; `turned` as for PairBlocks; `widened`: null,
+  /// or keys and values that are shared with other blocks of queries.
   QueryBlockPass(const AttentionArgs<T>& args, const MaskRef& mask,
                  const simd::PairKernels<T>* pairs, Index item, Index head, Index row, Index rows,
-                 Index step = 1, const TurnedValues<T>* turned = nullptr)
+                 Index step = 1, const TurnedValues<T>* turned = nullptr,
+                 const WidenedKeys<T>* widened = nullptr)
       : args_(args),
         mask_(mask),
         kernels_(simd::kernels<T>()),
@@ -88,6 +90,7 @@ class QueryBlockPass {
                                                           args.score_mods.any())),
         score_mods_(args, scratch_, item, head, row, rows),
         pairs_(args, pairs, 0, turned),
+        widened_(widened),
         item_(item),
         head_(head),
         row_(row),
@@ -259,10 +262,11 @@ class QueryBlockPass {
   void take_block(const VisibleKeys& seen, const simd::SoftmaxState<T>& state, bool fresh) {
     const Index key_head = args_.key_head(head_);
     if (pairs_) return pairs_.attend(item_, key_head, seen, queries(), state, fresh);
-    simd::KeyBlock<T> block{
-        args_.keys.rows(item_, key_head, seen.first, seen.count, scratch_.keys),
-        args_.values.rows(item_, key_head, seen.first, seen.count, scratch_.values), seen.count,
-        seen.words, false};
+    simd::KeyBlock<T> block{{}, {}, seen.count, seen.words, false};
+    if (widened_ == nullptr || !widened_->lend(item_, key_head, seen.first, block)) {
+      block.keys = args_.keys.rows(item_, key_head, seen.first, seen.count, scratch_.keys);
+      block.values = args_.values.rows(item_, key_head, seen.first, seen.count, scratch_.values);
+    }
     if (seen.holes) gather(block);
     if (args_.score_mods.any()) {
       score_mods_.attach(block, queries(), seen.first, seen.holes ? scratch_.kept : nullptr);
@@ -372,6 +376,7 @@ class QueryBlockPass {
   ForwardScratch<T> scratch_;
   LaneScoreMods<T> score_mods_;
   PairBlocks<T> pairs_;
+  const WidenedKeys<T>* widened_;
   Index item_;
   Index head_;
   Index row_;

@@ -17,103 +17,119 @@
 #include <heed/kernels/attention_kernels.hpp>
 #include <heed/tensor/tensor.hpp>
 
-// bfloat16 calls in the forms that products read: whole tensors that are rounded once, and blocks
-// for products of pairs and tiles, forward and backward.
+// bfloat16 calls in the forms that products read, block by block: of keys that several blocks of
+// queries share, and of pairs and tiles, forward and backward.
 
 namespace heed::detail {
 
-/// A call that rounds its queries, keys and values, with copies in one form: as bits for products
-/// of pairs or tiles, or else in T.
-template <class T>
-class RoundedCall {
+/// Something made of the blocks of some key heads, of each once: by the first block of queries that
+/// meets it, on any thread.
+class SharedBlocks {
  public:
-  RoundedCall(const AttentionArgs<T>& args, bool bits) : args_(args) {
-    const auto queries = [&](Index) { return args.query_count(); };
-    const auto keys = [&](Index item) { return args.key_count_of(item); };
-    take(args_.queries, 0, bits, queries);
-    take(args_.keys, 1, bits, keys);
-    take(args_.values, 2, bits, keys);
-  }
-  RoundedCall(const RoundedCall&) = delete;
-  RoundedCall& operator=(const RoundedCall&) = delete;
+  /// For `heads` key heads, counted over all batch items.
+  template <class T>
+  SharedBlocks(const AttentionArgs<T>& args, Index heads)
+      : kv_heads_(args.kv_heads()),
+        blocks_(parts_of(args.key_count(), simd::key_block)),
+        made(heads * blocks_) {}
 
-  const AttentionArgs<T>& args() const { return args_; }
+  /// Forgets all blocks: from here on, those of the key heads from `head` on are wanted.
+  void begin(Index head) {
+    first_head_ = head;
+    made.forget();
+  }
+  /// The number of the block that holds a key.
+  Index index_of(Index item, Index key_head, Index key) const {
+    return (item * kv_heads_ + key_head - first_head_) * blocks_ + key / simd::key_block;
+  }
 
  private:
-  template <class Count>
-  void take(Operand<T>& operand, Index place, bool bits, const Count& count_of) {
-    if (!bits) {
-      operand = copied(operand, wide_[place], count_of);
-    } else if (operand.rounds()) {
-      operand = copied(operand, narrow_[place], count_of);
-    }
-  }
+  Index kv_heads_;
+  Index blocks_;  // of a head
+  Index first_head_ = 0;
 
-  AttentionArgs<T> args_;
-  Tensor<bfloat16, 4> narrow_[3];
-  Tensor<T, 4> wide_[3];
+ public:
+  MadeOnce made;
 };
 
-/// The values of some key heads, laid out by PairKernels::turn, once: by the first block of queries
-/// that meets a block of keys, on any thread. Memory of the thread that makes the object.
+/// Values laid out by PairKernels::turn. Memory of the thread that makes the object.
 template <class T>
-class TurnedValues {
+class TurnedValues : public SharedBlocks {
  public:
-  /// Room for `heads` key heads, counted over all batch items.
   TurnedValues(const AttentionArgs<T>& args, const simd::PairKernels<T>* kernels, Index heads)
-      : args_(args), blocks_(parts_of(args.key_count(), simd::key_block)), count_(heads * blocks_) {
-    if (count_ == 0) return;
+      : SharedBlocks(args, heads), args_(args) {
+    if (made.count() == 0) return;
     size_ = simd::key_block * rounded_up(args.value_dim(), kernels->rows_at_once);
     divide_scratch<TurnedValues>([&](Carver& carver) {
-      states_ = carver.take<State>(count_);
-      values_ = carver.take<std::uint16_t>(count_ * size_);
+      made.take_states(carver);
+      values_ = carver.take<std::uint16_t>(made.count() * size_);
     });
   }
 
-  /// Forgets all values: from here on, those of the key heads from `head` on are wanted.
-  void begin(Index head) {
-    first_head_ = head;
-    for (Index i = 0; i < count_; ++i) {
-      new (states_ + i) State{Atomic<bool>(false), Atomic<bool>(false), false};
-    }
-  }
-
   /// Points `keys`, which begin at `first`, at the values of their block. The first caller makes
-  /// them by turn(begin, count, to), which is true if all are finite. False, so that nobody waits,
-  /// while another thread makes them, or if a value that may be masked is not finite.
+  /// them by turn(begin, count, to), which is true if all are finite. False if there are none yet,
+  /// or if a value that may be masked is not finite.
   template <class Turn>
   bool lend(Index item, Index key_head, Index first, simd::PairKeys& keys, const Turn& turn) const {
-    const Index head = item * args_.kv_heads() + key_head - first_head_;
-    const Index index = head * blocks_ + first / simd::key_block;
-    const Index begin = first / simd::key_block * simd::key_block;
+    const Index index = index_of(item, key_head, first), before = first % simd::key_block;
+    const Index begin = first - before;
     const Index count = smaller(simd::key_block, args_.key_count_of(item) - begin);
-    State& state = states_[index];
-    if (!state.ready.load()) {
-      if (state.taken.exchange(true)) return false;
-      state.finite = turn(begin, count, values_ + index * size_);
-      state.ready.store(true);
-    }
+    std::uint16_t* values = values_ + index * size_;
+    bool finite = false;
+    if (!made.has(index, finite, [&] { return turn(begin, count, values); })) return false;
     const bool all_seen = keys.words == nullptr && keys.count == count;
-    if (!state.finite && !all_seen) return false;
-    keys.values = values_ + index * size_;
-    keys.before = first - begin;
+    if (!finite && !all_seen) return false;
+    keys.values = values;
+    keys.before = before;
     keys.arranged = count;
     keys.values_step = size_;
     return true;
   }
 
  private:
-  struct State {
-    Atomic<bool> taken, ready;
-    bool finite;
-  };
   const AttentionArgs<T>& args_;
-  Index blocks_;  // of keys, of a head
-  Index count_;
   Index size_ = 0;  // of the values of a block
-  Index first_head_ = 0;
-  State* states_ = nullptr;
   std::uint16_t* values_ = nullptr;
+};
+
+/// Keys and values that are stored as bfloat16, in T; rows one after the other, since kernels
+/// prefetch beyond the end of a block. Memory of the thread that makes the object.
+template <class T>
+class WidenedKeys : public SharedBlocks {
+ public:
+  WidenedKeys(const AttentionArgs<T>& args, Index heads) : SharedBlocks(args, heads), args_(args) {
+    if (made.count() == 0) return;
+    const Index rows = made.count() * simd::key_block;
+    divide_scratch<WidenedKeys>([&](Carver& carver) {
+      made.take_states(carver);
+      keys_ = carver.take<T>(rows * args.head_dim());
+      values_ = carver.take<T>(rows * args.value_dim());
+    });
+  }
+
+  /// Points `block` at the keys and values from `first` on; false if there are none yet.
+  bool lend(Index item, Index key_head, Index first, simd::KeyBlock<T>& block) const {
+    const Index index = index_of(item, key_head, first), before = first % simd::key_block;
+    const Index count = smaller(simd::key_block, args_.key_count_of(item) - first + before);
+    const Index head_dim = args_.head_dim(), value_dim = args_.value_dim();
+    T* keys = keys_ + index * simd::key_block * head_dim;
+    T* values = values_ + index * simd::key_block * value_dim;
+    bool done = false;
+    const auto widen = [&] {
+      args_.keys.rows(item, key_head, first - before, count, keys);
+      args_.values.rows(item, key_head, first - before, count, values);
+      return true;
+    };
+    if (!made.has(index, done, widen)) return false;
+    block.keys = {keys + before * head_dim, head_dim, 1};
+    block.values = {values + before * value_dim, value_dim, 1};
+    return true;
+  }
+
+ private:
+  const AttentionArgs<T>& args_;
+  T* keys_ = nullptr;
+  T* values_ = nullptr;
 };
 
 /// A bfloat16 call in the form that the pair kernels take. Groups decide bits, so a key is always

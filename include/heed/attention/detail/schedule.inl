@@ -43,9 +43,10 @@ class ForwardTasks {
         blocks_(step_ * blocks_per_residue(args, step_)),
         group_(plan.heads),
         groups_(parts_of(args.heads(), group_)),
-        together_(groups_together()),
-        turned_(args, pairs_, shares_values() ? key_heads_of(together_) : 0),
         threads_(plan.threads),
+        together_(groups_together()),
+        turned_(args, pairs_, turns() ? key_heads_of(together_) : 0),
+        widened_(args, widens() ? key_heads_of(together_) : 0),
         announces_(args.exceeds_caches() || (pairs_ == nullptr && exceeds_near_caches())) {}
 
   /// The number of blocks that the queries r, r + step, r + 2 · step, … make, for an r below the
@@ -54,14 +55,16 @@ class ForwardTasks {
     return parts_of(parts_of(args.query_count(), step), simd::query_block);
   }
 
-  /// Calls run(task) for the tasks of the plan, together_ groups of heads at a time, so that their
-  /// turned values (see TurnedValues) stay within turned_bytes.
+  /// Calls run(task) for the tasks of the plan, together_ groups of heads at a time, so that what
+  /// blocks of queries share (TurnedValues, WidenedKeys) stays within shared_bytes.
   template <class Run>
   void share_all(bool all_threads, Index tasks, const Run& run) {
     const Index wave = together_ * blocks_;
     for (Index first = 0; first < tasks; first += wave) {
       const Place place = place_of(first);
-      turned_.begin(place.item * args_.kv_heads() + args_.key_head(place.head));
+      const Index key_head = place.item * args_.kv_heads() + args_.key_head(place.head);
+      turned_.begin(key_head);
+      widened_.begin(key_head);
       share_out(all_threads, smaller(wave, tasks - first), [&](Index i) { run(first + i); });
     }
   }
@@ -91,7 +94,8 @@ class ForwardTasks {
   }
 
  private:
-  static constexpr Index turned_bytes = Index{32} << 20;
+  static constexpr Index shared_bytes = Index{32} << 20;
+  static constexpr Index near_bytes = Index{1} << 20;  // written and read by each thread
   static constexpr Index most_coming = 512;  // keys of a head that are prefetched during another
 
   struct Place {
@@ -140,13 +144,26 @@ class ForwardTasks {
   bool exceeds_near_caches() const {
     return simd::detail::prefetches_soon() && args_.bytes() > 2 << 20;
   }
-  /// Whether several blocks of queries meet the same values in bfloat16 pairs or tiles.
-  bool shares_values() const { return pairs_ != nullptr && blocks_ * args_.sharing() > 1; }
+  /// How many blocks of queries meet the same keys and values.
+  Index meetings() const { return blocks_ * args_.sharing(); }
+  /// Whether they share values that are laid out for bfloat16 pairs or tiles.
+  bool turns() const { return pairs_ != nullptr && meetings() > 1; }
+  /// Whether they share what bfloat16 is widened to: if so many do that it pays to write it to
+  /// memory instead of to a block that stays in a cache (with half a megabyte for each, 0.86 to
+  /// 0.97 of the time; with one, up to 1.13), and unless that of one head takes too much.
+  bool widens() const {
+    return pairs_ == nullptr && args_.keys.has_bits() && args_.values.has_bits() &&
+           meetings() >= 4 && widened_bytes() <= smaller(meetings() << 19, shared_bytes);
+  }
+  Index widened_bytes() const {
+    return Index{sizeof(T)} * args_.key_count() * (args_.head_dim() + args_.value_dim());
+  }
   Index groups_together() const {
     const Index all = args_.batch() * groups_;
-    const Index bytes = 2 * args_.key_count() * args_.value_dim();  // of a key head
-    if (!shares_values() || bytes == 0) return larger(1, all);
-    return larger(1, smaller(all, turned_bytes / bytes * args_.sharing() / group_));
+    const Index bytes = widens() ? widened_bytes() : 2 * args_.key_count() * args_.value_dim();
+    if (!(turns() || widens()) || bytes == 0) return larger(1, all);
+    const Index most = widens() ? near_bytes * threads_ : shared_bytes;
+    return larger(1, smaller(all, most / bytes * args_.sharing() / group_));
   }
   /// How many key heads some groups of heads can meet.
   Index key_heads_of(Index groups) const {
@@ -156,7 +173,7 @@ class ForwardTasks {
 
   QueryBlockPass<T> pass(Index item, Index head, Index row) const {
     return QueryBlockPass<T>(args_, mask_, pairs_, item, head, row, rows_from(row), step_,
-                             shares_values() ? &turned_ : nullptr);
+                             turns() ? &turned_ : nullptr, widens() ? &widened_ : nullptr);
   }
   Index rows_from(Index row) const {
     return smaller(simd::query_block, parts_of(args_.query_count() - row, step_));
@@ -169,9 +186,10 @@ class ForwardTasks {
   Index blocks_;
   Index group_;
   Index groups_;
-  Index together_;  // groups of heads whose values are turned at a time
-  TurnedValues<T> turned_;
   Index threads_;
+  Index together_;  // groups of heads that share at a time
+  TurnedValues<T> turned_;
+  WidenedKeys<T> widened_;
   bool announces_;  // whether each pass prefetches for the one that follows
 };
 

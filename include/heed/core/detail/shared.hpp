@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <new>
 #include <utility>
 
 #include <heed/core/config.hpp>
@@ -25,6 +26,45 @@ class Atomic {
 
  private:
   T value_;
+};
+
+/// Things of which each is made once, by the first that needs it, on any thread.
+class MadeOnce {
+ public:
+  explicit MadeOnce(Index count) : count_(count) {}
+
+  Index count() const { return count_; }
+  /// Takes its memory from a Carver; `forget` makes it usable.
+  template <class Carver>
+  void take_states(Carver& carver) {
+    states_ = carver.template take<State>(count_);
+  }
+  void forget() {
+    for (Index i = 0; i < count_; ++i) {
+      new (states_ + i) State{Atomic<bool>(false), Atomic<bool>(false), false};
+    }
+  }
+  /// Whether thing `index` is made, by make() now if nobody has begun to; `answer` is then what
+  /// that answered. False, so that nobody waits, while another thread makes it.
+  template <class Make>
+  bool has(Index index, bool& answer, const Make& make) const {
+    State& state = states_[index];
+    if (!state.ready.load()) {
+      if (state.taken.exchange(true)) return false;
+      state.answer = make();
+      state.ready.store(true);
+    }
+    answer = state.answer;
+    return true;
+  }
+
+ private:
+  struct State {
+    Atomic<bool> taken, ready;
+    bool answer;
+  };
+  Index count_;
+  State* states_ = nullptr;
 };
 
 /// What the copies of a Shared have in common. It knows how to delete the value, so that a program
