@@ -67,6 +67,16 @@ inline bool prefetches_near() {
 #endif
 }
 
+/// Whether the first-level cache holds twelve lines whose addresses differ by multiples of 4 KiB,
+/// as those of Intel's processors with AVX-512 do from Ice Lake on. Others hold eight.
+inline bool holds_twelve_lines() {
+#if defined(__x86_64__)
+  return __builtin_cpu_is("intel") && __builtin_cpu_supports("avx512vbmi2");
+#else
+  return false;
+#endif
+}
+
 /// Whether the processor is one of Intel's, whose third-level cache is far: 130 ns on an Emerald
 /// Rapids. Decoding then prefetches what it reads next into the first-level cache and, only if the
 /// call exceeds the caches, what it reads later into the second. A prefetch into the second level

@@ -244,10 +244,11 @@ class ProductTasks {
   }
 
   /// Whether reading six rows of a in place would be slow: rows a multiple of 4 KiB apart share
-  /// cache sets, and rows of a transposed a touch a cache line per element.
+  /// cache sets, which may be too small, and rows of a transposed a touch a cache line per element.
   bool worth_copying() const {
+    const Index stride = args_.a.row_stride * static_cast<Index>(sizeof(T));
     return args_.a.column_stride != 1 ||
-           args_.a.row_stride * static_cast<Index>(sizeof(T)) % 4096 == 0;
+           (stride % 4096 == 0 && !simd::detail::holds_twelve_lines());
   }
   /// Copies pieces of a side by side, starting with `row`: all whole pieces of the `rows` rows if a
   /// is transposed, since they share cache lines, otherwise one piece. Returns their number.
