@@ -43,7 +43,6 @@ inline constexpr int fewest_vectors{HEED_SIMD_VECTORS == 4 ? 1 : HEED_SIMD_VECTO
 #if HEED_SIMD_BYTES == 32
 #include <heed/kernels/decode_halves.inl>
 #endif
-#include <heed/kernels/step_ahead.inl>
 // After the Table of attend_queries.inl.
 #include <heed/kernels/attend_keys.inl>
 #include <heed/kernels/short_forward.inl>
