@@ -26,18 +26,20 @@ namespace heed::detail {
 /// meets it, on any thread.
 class SharedBlocks {
  public:
+  /// Forgets all blocks: from here on, those of the key heads from `head` on are wanted.
+  void begin(Index head) {
+    first_head_ = head;
+    made_.forget();
+  }
+
+ protected:
   /// For `heads` key heads, counted over all batch items.
   template <class T>
   SharedBlocks(const AttentionArgs<T>& args, Index heads)
       : kv_heads_(args.kv_heads()),
         blocks_(parts_of(args.key_count(), simd::key_block)),
-        made(heads * blocks_) {}
+        made_(heads * blocks_) {}
 
-  /// Forgets all blocks: from here on, those of the key heads from `head` on are wanted.
-  void begin(Index head) {
-    first_head_ = head;
-    made.forget();
-  }
   /// The number of the block that holds a key.
   Index index_of(Index item, Index key_head, Index key) const {
     return (item * kv_heads_ + key_head - first_head_) * blocks_ + key / simd::key_block;
@@ -48,8 +50,8 @@ class SharedBlocks {
   Index blocks_;  // of a head
   Index first_head_ = 0;
 
- public:
-  MadeOnce made;
+ protected:
+  MadeOnce made_;
 };
 
 /// Values laid out by PairKernels::turn. Memory of the thread that makes the object.
@@ -58,11 +60,11 @@ class TurnedValues : public SharedBlocks {
  public:
   TurnedValues(const AttentionArgs<T>& args, const simd::PairKernels<T>* kernels, Index heads)
       : SharedBlocks(args, heads), args_(args) {
-    if (made.count() == 0) return;
+    if (made_.count() == 0) return;
     size_ = simd::key_block * rounded_up(args.value_dim(), kernels->rows_at_once);
     divide_scratch<TurnedValues>([&](Carver& carver) {
-      made.take_states(carver);
-      values_ = carver.take<std::uint16_t>(made.count() * size_);
+      made_.take_states(carver);
+      values_ = carver.take<std::uint16_t>(made_.count() * size_);
     });
   }
 
@@ -76,7 +78,7 @@ class TurnedValues : public SharedBlocks {
     const Index count = smaller(simd::key_block, args_.key_count_of(item) - begin);
     std::uint16_t* values = values_ + index * size_;
     bool finite = false;
-    if (!made.has(index, finite, [&] { return turn(begin, count, values); })) return false;
+    if (!made_.has(index, finite, [&] { return turn(begin, count, values); })) return false;
     const bool all_seen = keys.words == nullptr && keys.count == count;
     if (!finite && !all_seen) return false;
     keys.values = values;
@@ -98,10 +100,10 @@ template <class T>
 class WidenedKeys : public SharedBlocks {
  public:
   WidenedKeys(const AttentionArgs<T>& args, Index heads) : SharedBlocks(args, heads), args_(args) {
-    if (made.count() == 0) return;
-    const Index rows = made.count() * simd::key_block;
+    if (made_.count() == 0) return;
+    const Index rows = made_.count() * simd::key_block;
     divide_scratch<WidenedKeys>([&](Carver& carver) {
-      made.take_states(carver);
+      made_.take_states(carver);
       keys_ = carver.take<T>(rows * args.head_dim());
       values_ = carver.take<T>(rows * args.value_dim());
     });
@@ -120,7 +122,7 @@ class WidenedKeys : public SharedBlocks {
       args_.values.rows(item, key_head, first - before, count, values);
       return true;
     };
-    if (!made.has(index, done, widen)) return false;
+    if (!made_.has(index, done, widen)) return false;
     block.keys = {keys + before * head_dim, head_dim, 1};
     block.values = {values + before * value_dim, value_dim, 1};
     return true;

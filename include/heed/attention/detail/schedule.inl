@@ -150,10 +150,11 @@ class ForwardTasks {
   bool turns() const { return pairs_ != nullptr && meetings() > 1; }
   /// Whether they share what bfloat16 is widened to: if so many do that it pays to write it to
   /// memory instead of to a block that stays in a cache (with half a megabyte for each, 0.86 to
-  /// 0.97 of the time; with one, up to 1.13), and unless that of one head takes too much.
+  /// 0.97 of the time; with one, up to 1.13), and unless that of one group of heads takes too much.
   bool widens() const {
     return pairs_ == nullptr && args_.keys.has_bits() && args_.values.has_bits() &&
-           meetings() >= 4 && widened_bytes() <= smaller(meetings() << 19, shared_bytes);
+           meetings() >= 4 && widened_bytes() <= meetings() << 19 &&
+           key_heads_of(1) * widened_bytes() <= shared_bytes;
   }
   Index widened_bytes() const {
     return Index{sizeof(T)} * args_.key_count() * (args_.head_dim() + args_.value_dim());
