@@ -305,22 +305,28 @@ struct SplitPower {
   typename S::V slope;     // (2^fraction - 1) / fraction, a polynomial
 };
 
+/// The slope of 2^fraction: (2^fraction - 1) / fraction.
+template <class S>
+HEED_SIMD typename S::V slope_of(typename S::V fraction) {
+  using C = Exp2Coefficients<typename S::Scalar>;
+  auto p = S::broadcast(C::values[C::degree - 1]);
+  HEED_UNROLL for (int i = C::degree - 2; i >= 0; --i) {
+    p = S::fma(p, fraction, S::broadcast(C::values[i]));
+  }
+  return p;
+}
+
 template <class S>
 HEED_SIMD SplitPower<S> split_power(typename S::V x) {
   using Float = typename S::Scalar;
   using Types = LaneTypes<Float>;
-  using C = Exp2Coefficients<Float>;
   // Adding 1.5 · 2^mantissa rounds to an integer in the low bits; the bias added with it makes
   // those bits an exponent.
   constexpr auto shifter =
       static_cast<Float>(std::int64_t{3} << (Types::mantissa_bits - 1)) + Types::bias;
   const auto shifted = x + S::broadcast(shifter);
   const auto f = x - (shifted - S::broadcast(shifter));
-  auto p = S::broadcast(C::values[C::degree - 1]);
-  HEED_UNROLL for (int i = C::degree - 2; i >= 0; --i) {
-    p = S::fma(p, f, S::broadcast(C::values[i]));
-  }
-  return {S::shift_to_exponent(shifted), f, p};
+  return {S::shift_to_exponent(shifted), f, slope_of<S>(f)};
 }
 
 #if HEED_SIMD_BYTES == 64
@@ -355,14 +361,9 @@ HEED_SIMD typename S::V scale_by_power(typename S::V factor, typename S::V power
 template <class S>
 HEED_SIMD typename S::V exp2(typename S::V x) {
   using Float = typename S::Scalar;
-  using C = Exp2Coefficients<Float>;
   const auto f = fraction_of<S>(x);
-  auto p = S::broadcast(C::values[C::degree - 1]);
-  HEED_UNROLL for (int i = C::degree - 2; i >= 0; --i) {
-    p = S::fma(p, f, S::broadcast(C::values[i]));
-  }
   const auto normal = S::not_less(x, S::broadcast(static_cast<Float>(1 - LaneTypes<Float>::bias)));
-  return scale_by_power<S>(S::fma(p, f, S::broadcast(Float{1})), x - f, normal);
+  return scale_by_power<S>(S::fma(slope_of<S>(f), f, S::broadcast(Float{1})), x - f, normal);
 }
 #else
 /// 2^x. Exactly 0 from x <= -bias - 1/2 down to -inf, +inf from bias + 1 up, exactly 1 at 0, NaN

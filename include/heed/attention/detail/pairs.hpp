@@ -26,6 +26,7 @@ namespace heed::detail {
 /// meets it, on any thread.
 class SharedBlocks {
  public:
+  bool empty() const { return made_.count() == 0; }
   /// Forgets all blocks: from here on, those of the key heads from `head` on are wanted.
   void begin(Index head) {
     first_head_ = head;
@@ -60,7 +61,7 @@ class TurnedValues : public SharedBlocks {
  public:
   TurnedValues(const AttentionArgs<T>& args, const simd::PairKernels<T>* kernels, Index heads)
       : SharedBlocks(args, heads), args_(args) {
-    if (made_.count() == 0) return;
+    if (empty()) return;
     size_ = simd::key_block * rounded_up(args.value_dim(), kernels->rows_at_once);
     divide_scratch<TurnedValues>([&](Carver& carver) {
       made_.take_states(carver);
@@ -100,7 +101,7 @@ template <class T>
 class WidenedKeys : public SharedBlocks {
  public:
   WidenedKeys(const AttentionArgs<T>& args, Index heads) : SharedBlocks(args, heads), args_(args) {
-    if (made_.count() == 0) return;
+    if (empty()) return;
     const Index rows = made_.count() * simd::key_block;
     divide_scratch<WidenedKeys>([&](Carver& carver) {
       made_.take_states(carver);

@@ -174,7 +174,8 @@ class ForwardTasks {
 
   QueryBlockPass<T> pass(Index item, Index head, Index row) const {
     return QueryBlockPass<T>(args_, mask_, pairs_, item, head, row, rows_from(row), step_,
-                             turns() ? &turned_ : nullptr, widens() ? &widened_ : nullptr);
+                             turned_.empty() ? nullptr : &turned_,
+                             widened_.empty() ? nullptr : &widened_);
   }
   Index rows_from(Index row) const {
     return smaller(simd::query_block, parts_of(args_.query_count() - row, step_));
